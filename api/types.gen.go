@@ -1439,6 +1439,24 @@ type FieldProblem struct {
 	Hint string `json:"hint,omitempty,omitzero"`
 }
 
+// FinalInvoiceRequest defines model for FinalInvoiceRequest.
+type FinalInvoiceRequest struct {
+	// Organization ID or name of the organization. Defaults to the caller's.
+	Organization string `json:"organization,omitempty,omitzero"`
+}
+
+// FinalInvoices defines model for FinalInvoices.
+type FinalInvoices struct {
+	Currency string `json:"currency"`
+
+	// Invoices The invoices that were issued, the oldest first; the last invoice of the organization if there was nothing to charge. In a dry run, those that would be issued.
+	Invoices     []Invoice      `json:"invoices"`
+	Organization OrganizationID `json:"organization"`
+
+	// TotalMicros The sum of the invoices.
+	TotalMicros int64 `json:"totalMicros"`
+}
+
 // Flavor defines model for Flavor.
 type Flavor struct {
 	Kind Kind       `json:"kind"`
@@ -2486,6 +2504,14 @@ type InvoiceList struct {
 	Total int64 `json:"total,omitempty,omitzero"`
 }
 
+// InvoiceMonth A month of which an invoice covers a part. Commitments and the minimum are divided in proportion to the time, and tiers continue, so that the invoices of a month add up to what the whole month costs.
+type InvoiceMonth struct {
+	From time.Time `json:"from"`
+
+	// To End of the month, exclusive.
+	To time.Time `json:"to"`
+}
+
 // InvoicePreview defines model for InvoicePreview.
 type InvoicePreview struct {
 	Currency     string         `json:"currency"`
@@ -2514,6 +2540,9 @@ type InvoiceSpec struct {
 	From     time.Time      `json:"from"`
 	IssuedAt time.Time      `json:"issuedAt"`
 	Lines    []InvoiceLine  `json:"lines,omitempty,omitzero"`
+
+	// Month Set if a final invoice was issued before the end of the month: the month, of which the period is a part.
+	Month *InvoiceMonth `json:"month,omitempty"`
 
 	// Number Consecutive among the invoices of its seller, without gaps; meta.name is the same in lower case.
 	Number string `json:"number"`
@@ -6317,6 +6346,12 @@ type GetCreditNotePDFParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
+// IssueFinalInvoicesParams defines parameters for IssueFinalInvoices.
+type IssueFinalInvoicesParams struct {
+	// DryRun `all`: return the response to the request, with the object as it would be or with the same errors, but change nothing. No other value is allowed.
+	DryRun DryRun `form:"dryRun,omitempty" json:"dryRun,omitempty,omitzero"`
+}
+
 // GetGPUSamplesParams defines parameters for GetGPUSamples.
 type GetGPUSamplesParams struct {
 	// From Start time, in UTC. Defaults to 15 minutes ago. Samples older than one day are not available.
@@ -7352,6 +7387,9 @@ type CreateCheckoutJSONRequestBody = Checkout
 
 // CreateCreditNoteJSONRequestBody defines body for CreateCreditNote for application/json ContentType.
 type CreateCreditNoteJSONRequestBody = CreditNote
+
+// IssueFinalInvoicesJSONRequestBody defines body for IssueFinalInvoices for application/json ContentType.
+type IssueFinalInvoicesJSONRequestBody = FinalInvoiceRequest
 
 // CreateGroupJSONRequestBody defines body for CreateGroup for application/json ContentType.
 type CreateGroupJSONRequestBody = Group

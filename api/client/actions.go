@@ -213,6 +213,16 @@ func (a *API) PatchTopUp(ctx context.Context, organization string, changes any) 
 	return call[api.TopUp](ctx, a, request{method: http.MethodPatch, path: []string{"top-up"}, params: api.PatchTopUpParams{Organization: organization}, body: changes})
 }
 
+// IssueFinalInvoices issues the invoices of an organization until now; empty means the
+// caller's. With dryRun it returns them without issuing them.
+func (a *API) IssueFinalInvoices(ctx context.Context, organization string, dryRun bool) (api.FinalInvoices, error) {
+	var params api.IssueFinalInvoicesParams
+	if dryRun {
+		params.DryRun = "all"
+	}
+	return call[api.FinalInvoices](ctx, a, request{method: http.MethodPost, path: []string{"final-invoices"}, params: params, body: api.FinalInvoiceRequest{Organization: organization}})
+}
+
 // RedeemVoucher gives an organization the credit of a voucher; empty means the
 // caller's.
 func (a *API) RedeemVoucher(ctx context.Context, organization, code string) (api.Payment, error) {

@@ -77,6 +77,58 @@ func (h *handlers) CreateCreditNote(ctx context.Context, r in[api.CreateCreditNo
 	}
 }
 
+// IssueFinalInvoices issues the invoices of an organization until now. What was used is
+// read first; if another document of the seller is issued meanwhile, it is read again.
+func (h *handlers) IssueFinalInvoices(ctx context.Context, r in[api.IssueFinalInvoicesParams, api.FinalInvoiceRequest]) (*api.FinalInvoices, error) {
+	now := h.opts.Now().UTC()
+	org, err := h.payer(ctx, r.Body.Organization, now, now.Add(1))
+	if err != nil {
+		return nil, at(err, "organization")
+	}
+	const tries = 20
+	for i := 1; ; i++ {
+		cmds, invoices, err := h.opts.Billing.DraftFinalInvoices(ctx, org, now)
+		if err != nil {
+			return nil, fmt.Errorf("draft the final invoices of organization %s: %w", org, err)
+		}
+		if len(cmds) == 0 { // nothing was used since the last one
+			return finalInvoices(org, invoices), nil
+		}
+		out, err := h.opts.Store.Apply(ctx, api.Batch{At: now, Commands: cmds})
+		if err == nil {
+			return issuedFinally(org, out)
+		}
+		if code := api.CodeOf(err); i == tries || code != api.CodeConflict && code != api.CodeExists {
+			return nil, fmt.Errorf("issue the final invoices of organization %s: %w", org, err)
+		}
+	}
+}
+
+// issuedFinally returns the invoices among the objects that were written.
+func issuedFinally(org api.OrganizationID, written []api.Object) (*api.FinalInvoices, error) {
+	var invoices []api.Invoice
+	for _, o := range written {
+		if o.Kind != api.KindInvoice {
+			continue
+		}
+		inv, err := decode[api.Invoice](o)
+		if err != nil {
+			return nil, err
+		}
+		invoices = append(invoices, inv)
+	}
+	return finalInvoices(org, invoices), nil
+}
+
+// finalInvoices returns the response with invoices, of which there is at least one.
+func finalInvoices(org api.OrganizationID, invoices []api.Invoice) *api.FinalInvoices {
+	out := &api.FinalInvoices{Organization: org, Currency: invoices[0].Spec.Currency, Invoices: invoices}
+	for _, inv := range invoices {
+		out.TotalMicros += inv.Spec.TotalMicros
+	}
+	return out
+}
+
 // CreatePayment records a payment. Its reference is claimed, so a repeated request,
 // concurrent or later, returns the recorded payment and creates no other.
 func (h *handlers) CreatePayment(ctx context.Context, r in[none, api.Payment]) (*api.Payment, error) {

@@ -106,6 +106,11 @@ type Billing interface {
 	// DraftCreditNote returns the commands that create a credit note. Applying them
 	// fails with CodeConflict if another document was issued in between.
 	DraftCreditNote(ctx context.Context, id string, asked api.CreditNoteSpec, inv api.Invoice) ([]api.Command, error)
+	// DraftFinalInvoices returns the commands that issue an organization's final invoices
+	// now, and these invoices; no commands, and the last invoice, if nothing was used since.
+	// Applying them fails with CodeConflict or CodeExists if another document was issued
+	// in between.
+	DraftFinalInvoices(ctx context.Context, org api.OrganizationID, now time.Time) ([]api.Command, []api.Invoice, error)
 	Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, error)
 	// Simulate returns what organizations would have paid by a price book.
 	Simulate(ctx context.Context, q api.SimulationQuery) (api.Simulation, error)

@@ -181,6 +181,7 @@ var contract = map[string]operation{
 	"GetWallet":                        {method: "GET", path: "/v1/wallet", status: 200},
 	"GetWebhook":                       {method: "GET", path: "/v1/webhooks/:id", status: 200, hides: []*marks{&marks{fields: map[string]*marks{"spec": &marks{drop: map[string]bool{"keys": true}}}}}},
 	"InviteUser":                       {method: "POST", path: "/v1/users/:id/invite", status: 202, hides: []*marks{&marks{fields: map[string]*marks{"spec": &marks{drop: map[string]bool{"secret": true}}}}}},
+	"IssueFinalInvoices":               {method: "POST", path: "/v1/final-invoices", status: 200, dryRun: true},
 	"ListAPIKeys":                      {method: "GET", path: "/v1/api-keys", status: 200, hides: []*marks{&marks{fields: map[string]*marks{"items": &marks{each: &marks{fields: map[string]*marks{"spec": &marks{drop: map[string]bool{"hash": true, "oldHash": true}}}}}}}}},
 	"ListAccess":                       {method: "GET", path: "/v1/access-review", status: 200},
 	"ListAlerts":                       {method: "GET", path: "/v1/alerts", status: 200},

@@ -188,7 +188,7 @@ func (h *handlers) charged(ctx context.Context, org api.Organization) (*api.UseM
 	}
 	if u.Micros > 0 {
 		return nil, api.Errorf(api.CodeInUse, "organization %s has usage that is not invoiced yet: %d.%06d %s", org.Meta.Name, u.Micros/1e6, u.Micros%1e6, u.Currency).
-			At("spec.billing").WithHint("it is invoiced after the end of the month; until then the organization cannot be deleted, nor its billing terms changed")
+			At("spec.billing").WithHint("issue its final invoice, or wait for the invoice of the month; until then the organization cannot be deleted, nor its billing terms changed")
 	}
 	return &u.Mark, nil
 }
@@ -209,7 +209,7 @@ func (h *handlers) chargedToReseller(ctx context.Context, org api.Organization) 
 	}
 	if u.Micros > 0 {
 		return nil, api.Errorf(api.CodeInUse, "organization %s has usage that its reseller is not invoiced for yet: %d.%06d %s", org.Meta.Name, u.Micros/1e6, u.Micros%1e6, u.Currency).
-			WithHint("it is invoiced after the end of the month; until then the organization cannot be deleted")
+			WithHint("issue the final invoice of the reseller, or wait for its invoice of the month; until then the organization cannot be deleted")
 	}
 	return &u.Mark, nil
 }

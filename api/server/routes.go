@@ -92,6 +92,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "CancelCAReplacement", h.CancelCAReplacement)
 	serve(r, "BackupCluster", h.BackupCluster)
 	serve(r, "CreateCreditNote", h.CreateCreditNote)
+	serve(r, "IssueFinalInvoices", h.IssueFinalInvoices)
 	serve(r, "GetCreditNotePDF", h.GetCreditNotePDF)
 	serve(r, "GetGPUSamples", h.GetGPUSamples)
 	serve(r, "ListGPUTenants", h.ListGPUTenants)

@@ -37,7 +37,7 @@ func (a *App) invoices() *kind[api.Invoice] {
 			}
 			return d
 		},
-		more: []*cobra.Command{a.invoicePreviewCommand(), a.invoiceExplainCommand(), a.invoiceCreditCommand(),
+		more: []*cobra.Command{a.invoicePreviewCommand(), a.invoiceExplainCommand(), a.invoiceCreditCommand(), a.invoiceFinalCommand(),
 			a.pdfCommand(func(ctx context.Context, ref, organization string, w io.Writer) error {
 				return a.api.InvoicePDF(ctx, ref, organization, w)
 			})},
@@ -66,6 +66,36 @@ func (a *App) invoicePreviewCommand() *cobra.Command {
 		return a.print(p, func() table { return a.invoiceTable(cmd.Context(), p) })
 	}
 	return cmd
+}
+
+func (a *App) invoiceFinalCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "final", Short: "Issue the final invoice of an organization now, instead of after the end of the month", Args: cobra.NoArgs,
+		Long: "The invoice is for what was used since the last one until the end of the current hour, with the part of commitments and of\n" +
+			"the minimum until then. Earlier months that have no invoice yet are invoiced, too. What is used or recorded later is on the\n" +
+			"next invoice. If nothing was used since the last invoice, none is issued, and that one is shown.",
+		Example: "  basalt invoice final --organization acme --dry-run"}
+	dry := dryRunFlag(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		f, err := a.api.IssueFinalInvoices(cmd.Context(), a.config.Organization, *dry)
+		if err != nil {
+			return err
+		}
+		if err := a.print(f, func() table { return finalTable(f) }); err != nil || !*dry {
+			return err
+		}
+		fmt.Fprintln(a.Err, "dry run: the invoices would be issued; nothing was changed")
+		return nil
+	}
+	return cmd
+}
+
+func finalTable(f api.FinalInvoices) table {
+	t := table{{"INVOICE", "FROM (UTC)", "TO", "AMOUNT " + f.Currency}}
+	for _, i := range f.Invoices {
+		from, to := formatSpan(i.Spec.From, i.Spec.To)
+		t = append(t, []string{i.Spec.Number, from, to, formatMicros(i.Spec.TotalMicros)})
+	}
+	return append(t, []string{"total", " ", " ", formatMicros(f.TotalMicros)})
 }
 
 func (a *App) invoiceExplainCommand() *cobra.Command {

@@ -22,7 +22,7 @@ func BenchmarkRating(b *testing.B) {
 	}
 	rows := 0
 	for range b.N {
-		r, err := NewRating("org-1", pricebook.Always(pricebook.Default()), from, to)
+		r, err := NewRating("org-1", pricebook.Always(pricebook.Default()), Whole(from, to))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func NewCosting(q api.CostQuery, prices pricebook.Schedule) (*Costing, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	r, err := NewRating(q.Organization, prices, q.From, q.To)
+	r, err := NewRating(q.Organization, prices, Whole(q.From, q.To))
 	if err != nil {
 		return nil, err
 	}

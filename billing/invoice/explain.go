@@ -13,17 +13,18 @@ import (
 type DetailedRating struct {
 	*Rating
 	question api.InvoiceQuestion
+	from     time.Time // of the hours
 	hours    []api.InvoiceHour
 }
 
-// NewDetailedRating returns an explanation of a line, or of the lines in of, whose sum it
-// is. Errors contain an *api.Error.
-func NewDetailedRating(q api.InvoiceQuestion, prices pricebook.Schedule, of ...string) (*DetailedRating, error) {
-	r, err := NewRating(q.Organization, prices, q.From, q.To)
+// NewDetailedRating returns an explanation of a line of the invoice of a period, or of the
+// lines in of, whose sum it is. Errors contain an *api.Error.
+func NewDetailedRating(q api.InvoiceQuestion, p Period, prices pricebook.Schedule, of ...string) (*DetailedRating, error) {
+	r, err := NewRating(q.Organization, prices, p)
 	if err != nil {
 		return nil, err
 	}
-	e := &DetailedRating{Rating: r, question: q}
+	e := &DetailedRating{Rating: r, question: q, from: p.From}
 	known := map[tariff.Key]bool{} // whether the line consists of it
 	r.rater.Piece = func(p tariff.Piece) {
 		is, ok := known[p.Key]
@@ -32,7 +33,7 @@ func NewDetailedRating(q api.InvoiceQuestion, prices pricebook.Schedule, of ...s
 			is = id == q.Line || slices.Contains(of, id)
 			known[p.Key] = is
 		}
-		if is && (q.Hour.IsZero() || p.Hour.Equal(q.Hour)) {
+		if is && !p.Hour.Before(e.from) && (q.Hour.IsZero() || p.Hour.Equal(q.Hour)) {
 			e.hour(p.Hour, p.Quantity)
 		}
 	}

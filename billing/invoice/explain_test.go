@@ -25,7 +25,7 @@ func TestExplain(t *testing.T) {
 		t.Fatalf("invoice has %d lines, want 6: %+v", len(p.Lines), p.Lines)
 	}
 	for _, l := range p.Lines {
-		e, err := NewDetailedRating(api.InvoiceQuestion{Organization: "org-1", From: october, To: november, Line: l.ID}, pricebook.Always(spec))
+		e, err := NewDetailedRating(api.InvoiceQuestion{Organization: "org-1", From: october, To: november, Line: l.ID}, Whole(october, november), pricebook.Always(spec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("explanation of line %+v = %+v, %v; want hours that add up to it", l, got, err)
 		}
 	}
-	e, err := NewDetailedRating(api.InvoiceQuestion{From: october, To: november, Line: "line-x"}, pricebook.Always(spec))
+	e, err := NewDetailedRating(api.InvoiceQuestion{From: october, To: november, Line: "line-x"}, Whole(october, november), pricebook.Always(spec))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,17 @@ func (r *Rating) Fork(to time.Time) *Rating {
 		copied := *n
 		f.names[id] = &copied
 	}
+	if r.before != nil {
+		f.before = r.before.Fork(r.before.to)
+	}
 	return &f
 }
 
 // Size returns the number of charges that the rating holds in memory.
-func (r *Rating) Size() int { return r.rater.Charges() }
+func (r *Rating) Size() int {
+	n := r.rater.Charges()
+	if r.before != nil {
+		n += r.before.Size()
+	}
+	return n
+}

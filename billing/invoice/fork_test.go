@@ -36,7 +36,7 @@ func TestForkEqualsNewRating(t *testing.T) {
 			}
 		}
 		upTo, was, to := october.Add(time.Duration(random.IntN(50))*time.Hour), october.Add(50*time.Hour), october.Add(time.Duration(50+random.IntN(40))*time.Hour)
-		kept, err := NewRatingSoFar("org-1", pricebook.Always(spec), october, was, november)
+		kept, err := NewRatingSoFar("org-1", pricebook.Always(spec), Whole(october, november), was)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestForkEqualsNewRating(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		anew, err := NewRatingSoFar("org-1", pricebook.Always(spec), october, to, november)
+		anew, err := NewRatingSoFar("org-1", pricebook.Always(spec), Whole(october, november), to)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,9 @@ type Rating struct {
 	shares       shares
 	taxation     Taxation
 	names        map[string]*named
+	// before is the rating of the month until from, if the period follows a final invoice:
+	// the invoice is the difference to it.
+	before *Rating
 }
 
 // named is the latest name of a resource.
@@ -29,33 +32,43 @@ type named struct {
 	at   time.Time
 }
 
-// NewRating returns a rating of the hours that begin in a period. Errors contain an
-// *api.Error.
-func NewRating(org api.OrganizationID, prices pricebook.Schedule, from, to time.Time) (*Rating, error) {
-	return NewRatingSoFar(org, prices, from, to, to)
+// NewRating returns a rating of the hours that begin in a period; commitments and the
+// minimum are those of the period, or its part of those of its month. Usage is added
+// from the start of the month on. Errors contain an *api.Error.
+func NewRating(org api.OrganizationID, prices pricebook.Schedule, p Period) (*Rating, error) {
+	return NewRatingSoFar(org, prices, p, p.To)
 }
 
-// NewRatingSoFar returns a rating of the hours that begin before now, in a period that
-// ends at to: commitments are those of the whole period.
-func NewRatingSoFar(org api.OrganizationID, prices pricebook.Schedule, from, now, to time.Time) (*Rating, error) {
-	if !from.Before(now) || to.Before(now) {
+// NewRatingSoFar returns a rating like NewRating of the hours that begin before now;
+// commitments and the minimum are nonetheless those of the period.
+func NewRatingSoFar(org api.OrganizationID, prices pricebook.Schedule, p Period, now time.Time) (*Rating, error) {
+	if !p.From.Before(now) || p.To.Before(now) {
 		return nil, api.Errorf(api.CodeInvalid, "the end of the period is before its start").At("to")
 	}
-	book, err := tariffOf(prices, from, to)
+	span := pricebook.Span{From: p.Start, To: p.To, Known: p.To, End: p.End}
+	book, err := tariffOf(prices, span)
 	if err != nil {
 		return nil, err
 	}
-	return ratingBy(org, book, from, now), nil
+	r := ratingBy(org, book, p.Start, now)
+	if p.IsRest() {
+		span.To = p.From
+		if book, err = tariffOf(prices, span); err != nil {
+			return nil, err
+		}
+		r.before = ratingBy(org, book, p.Start, p.From)
+	}
+	return r, nil
 }
 
-// tariffOf returns the validated tariff of a period.
-func tariffOf(prices pricebook.Schedule, from, to time.Time) (tariff.Book, error) {
-	book, err := prices.Tariff(from, to)
+// tariffOf returns the validated tariff of a span.
+func tariffOf(prices pricebook.Schedule, span pricebook.Span) (tariff.Book, error) {
+	book, err := prices.Tariff(span)
 	if err == nil {
 		err = book.Validate()
 	}
 	if err != nil {
-		return book, fmt.Errorf("compute the tariff %s: %w", during(from, to), err)
+		return book, fmt.Errorf("compute the tariff %s: %w", during(span.From, span.To), err)
 	}
 	return book, nil
 }
@@ -77,6 +90,11 @@ func (r *Rating) Add(u api.Use) error {
 		return api.Errorf(api.CodeInvalid, "usage in hour %s is outside of the period", u.Hour)
 	}
 	r.name(u)
+	if r.before != nil && u.Hour.Before(r.before.to) {
+		if err := r.before.Add(u); err != nil {
+			return err
+		}
+	}
 	return r.shares.add(u, r.book, r.rater.Add)
 }
 
@@ -97,6 +115,16 @@ func (r *Rating) name(u api.Use) {
 
 // Invoice returns the invoice of all added usage; its total is the sum of its lines.
 func (r *Rating) Invoice() (api.InvoicePreview, error) {
+	p, err := r.sinceStart()
+	if err != nil || r.before == nil {
+		return p, err
+	}
+	before, err := r.before.sinceStart()
+	return rest(p, before), err
+}
+
+// sinceStart returns the invoice of all usage since the start of the month.
+func (r *Rating) sinceStart() (api.InvoicePreview, error) {
 	if err := r.shares.flush(r.book, r.rater.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}

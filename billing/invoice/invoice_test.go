@@ -57,7 +57,7 @@ var vat = tariff.Tax{Name: "VAT", BasisPoints: 1900}
 // invoice returns the invoice of the usage in the period.
 func invoice(t *testing.T, spec api.PriceBookSpec, from, to time.Time, all []api.Use, taxes ...tariff.Tax) api.InvoicePreview {
 	t.Helper()
-	r, err := NewRating("org-1", pricebook.Always(spec), from, to)
+	r, err := NewRating("org-1", pricebook.Always(spec), Whole(from, to))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestTiersWithoutAPrice(t *testing.T) {
 	old.Prices = slices.DeleteFunc(slices.Clone(old.Prices), func(p api.Price) bool { return p.Meter == api.MeterGPUPremium || p.Meter == api.MeterGPUBasic })
 	total := func(spec api.PriceBookSpec, m api.Meter) int64 {
 		t.Helper()
-		r, err := NewRating("org-1", pricebook.Always(spec), october, november)
+		r, err := NewRating("org-1", pricebook.Always(spec), Whole(october, november))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestRefused(t *testing.T) {
 		"line":           {[]api.Use{useAt(october, "a", api.MeterVCPU, 1e5)}, dear, api.CodeTooLarge},
 		"total":          {[]api.Use{useAt(october, "a", api.MeterVCPU, 9000), useAt(october, "b", api.MeterVCPU, 9000)}, dear, api.CodeTooLarge},
 	} {
-		r, err := NewRating("org-1", pricebook.Always(c.book), october, november)
+		r, err := NewRating("org-1", pricebook.Always(c.book), Whole(october, november))
 		for _, u := range c.use {
 			if err == nil {
 				err = r.Add(u)
@@ -232,7 +232,7 @@ func TestRefused(t *testing.T) {
 		if name == "backwards" {
 			from, to = to, from
 		}
-		if _, err := NewRating("org-1", pricebook.Always(spec), from, to); api.CodeOf(err) != api.CodeInvalid {
+		if _, err := NewRating("org-1", pricebook.Always(spec), Whole(from, to)); api.CodeOf(err) != api.CodeInvalid {
 			t.Errorf("NewRating with %s: %v, want %s", name, err, api.CodeInvalid)
 		}
 	}
@@ -370,7 +370,7 @@ func TestEveryValidSpecIsABook(t *testing.T) {
 			continue
 		}
 		valid++
-		book, err := pricebook.Always(s).Tariff(october, november)
+		book, err := pricebook.Always(s).Tariff(pricebook.Whole(october, november))
 		if err == nil {
 			err = book.Validate()
 		}

@@ -18,6 +18,7 @@ type Draft struct {
 	Seller       api.Organization   // its reseller; without an ID it is the cluster's operator
 	Book         api.PriceBook      // the price book at the end of the period
 	Prices       pricebook.Schedule // the prices that the period was rated by
+	Period       Period
 	Preview      api.InvoicePreview // of the period
 	Taxes        api.TaxSettings    // of the seller
 	Late         []api.InvoiceLine  // of earlier periods
@@ -69,7 +70,7 @@ func Issue(d Draft, series api.SeriesSpec, revision int64) ([]api.Command, api.I
 	}
 	p := condense(d.Preview)
 	spec := api.InvoiceSpec{
-		Seller: org.Spec.Parent, From: p.From, To: p.To, TimeZone: terms.TimeZone, IssuedAt: d.At.UTC(),
+		Seller: org.Spec.Parent, From: p.From, To: p.To, Month: d.Period.month(), TimeZone: terms.TimeZone, IssuedAt: d.At.UTC(),
 		DueAt: d.At.UTC().AddDate(0, 0, int(terms.DaysUntilDue())), Currency: p.Currency, Lines: append(p.Lines, d.Late...), Tax: p.Tax,
 		PriceBook: api.PriceBookID(d.Book.Meta.ID), PriceBookRevision: d.Book.Meta.Revision, Prices: d.Prices.Last().Prices,
 		Customer: api.Party{Name: org.Meta.Name, Address: terms.Address, Country: terms.Country, TaxID: terms.TaxID},

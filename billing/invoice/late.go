@@ -27,16 +27,27 @@ func LateLines(inv api.Invoice, charged []api.InvoiceLine, rated api.InvoicePrev
 		w.AmountMicros, w.DiscountMicros, w.Quantity = w.AmountMicros+l.AmountMicros, w.DiscountMicros+l.DiscountMicros, w.Quantity.Plus(l.Quantity)
 		was[l.Of] = w
 	}
-	var out []api.InvoiceLine
-	now := map[string]bool{}
 	if slices.ContainsFunc(inv.Spec.Lines, func(l api.InvoiceLine) bool { return isSum(l.ID) }) {
 		rated.Lines = sums(rated.Lines)
 	}
-	for _, l := range rated.Lines {
+	out := differences(was, rated.Lines)
+	for i := range out {
+		l := &out[i]
+		l.Invoice, l.Of, l.Kind = api.InvoiceID(inv.Meta.ID), l.ID, api.LineLate
+		l.ID = lineID(api.LineLate, []string{inv.Meta.ID, l.Of})
+	}
+	return out
+}
+
+// differences returns the differences between lines and their former state by ID, without
+// those that have not changed.
+func differences(was map[string]api.InvoiceLine, lines []api.InvoiceLine) (out []api.InvoiceLine) {
+	now := map[string]bool{}
+	for _, l := range lines {
 		now[l.ID] = true
 		w := was[l.ID]
 		if l.AmountMicros != w.AmountMicros || w.Quantity.Less(l.Quantity) {
-			out = append(out, lateLine(inv, l, w))
+			out = append(out, difference(l, w))
 		}
 	}
 	// Lines that no longer exist: a minimum that was reached since, usage that moved to
@@ -47,22 +58,20 @@ func LateLines(inv api.Invoice, charged []api.InvoiceLine, rated api.InvoicePrev
 		none := l
 		none.AmountMicros, none.DiscountMicros, none.Quantity = 0, 0, api.Quantity{}
 		if l.AmountMicros != 0 {
-			out = append(out, lateLine(inv, none, l))
+			out = append(out, difference(none, l))
 		}
 	}
 	return out
 }
 
-// lateLine returns the difference between a line's current and former amount.
-func lateLine(inv api.Invoice, l, was api.InvoiceLine) api.InvoiceLine {
-	l.Invoice, l.Of, l.Kind = api.InvoiceID(inv.Meta.ID), l.ID, api.LineLate
+// difference returns a line with the difference between its current and former amount.
+func difference(l, was api.InvoiceLine) api.InvoiceLine {
 	l.AmountMicros, l.DiscountMicros = l.AmountMicros-was.AmountMicros, l.DiscountMicros-was.DiscountMicros
 	if l.Quantity.Less(was.Quantity) {
 		l.Quantity = api.Quantity{}
 	} else {
 		l.Quantity = l.Quantity.Minus(was.Quantity)
 	}
-	l.ID = lineID(api.LineLate, []string{inv.Meta.ID, l.Of})
 	return l
 }
 

@@ -64,7 +64,7 @@ func TestPeriodsFollowEachOther(t *testing.T) {
 		}
 		all, present := Open(since, invoices, zones[0], now)
 		for _, inv := range invoices {
-			all = append(all, Period{inv.Spec.From, inv.Spec.To})
+			all = append(all, Whole(inv.Spec.From, inv.Spec.To))
 		}
 		covered := map[time.Time]int{}
 		for _, p := range all {
@@ -75,8 +75,8 @@ func TestPeriodsFollowEachOther(t *testing.T) {
 				covered[h]++
 			}
 		}
-		if now.Before(present) || !PeriodEnd(present, zones[0]).After(now) {
-			t.Fatalf("the period of %s begins at %s, want it to include that time", now, present)
+		if now.Before(present.From) || !present.To.After(now) {
+			t.Fatalf("the period of %s is from %s to %s, want it to include that time", now, present.From, present.To)
 		}
 		first, last := now, since
 		for h, n := range covered {

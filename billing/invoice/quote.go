@@ -73,7 +73,7 @@ type Quoter struct {
 
 // NewQuoter returns a quoter for a full hour. Errors contain an *api.Error.
 func NewQuoter(prices pricebook.Schedule, hour time.Time) (Quoter, error) {
-	book, err := tariffOf(listed(prices), hour, hour.Add(time.Hour))
+	book, err := tariffOf(listed(prices), pricebook.Whole(hour, hour.Add(time.Hour)))
 	return Quoter{book, hour}, err
 }
 
@@ -101,7 +101,7 @@ const QuotedHours = 30 * 24
 // QuotedHours. Errors contain an *api.Error: CodeState if a meter has no price.
 func QuoteMonth(prices pricebook.Schedule, begin time.Time, m Machine, hours, gpuPercent int64) (Quoted, error) {
 	end := begin.Add(QuotedHours * time.Hour)
-	book, err := tariffOf(listed(prices), begin, end)
+	book, err := tariffOf(listed(prices), pricebook.Whole(begin, end))
 	if err != nil {
 		return Quoted{}, err
 	}

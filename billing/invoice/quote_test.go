@@ -148,7 +148,7 @@ func TestQuoteIsTheInvoice(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d: quote: %v", seed, err)
 			}
-			rating, err := NewRating("org", prices, hour, hour.Add(time.Hour))
+			rating, err := NewRating("org", prices, Whole(hour, hour.Add(time.Hour)))
 			if err != nil {
 				t.Fatalf("seed %d: new rating: %v", seed, err)
 			}
@@ -194,7 +194,7 @@ func TestMonthIsTheInvoice(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: quote: %v", seed, err)
 		}
-		rating, err := NewRating("org", prices, begin, begin.Add(QuotedHours*time.Hour))
+		rating, err := NewRating("org", prices, Whole(begin, begin.Add(QuotedHours*time.Hour)))
 		if err != nil {
 			t.Fatalf("seed %d: new rating: %v", seed, err)
 		}

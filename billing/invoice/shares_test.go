@@ -45,7 +45,7 @@ func TestTheMostSpecificPriceCounts(t *testing.T) {
 	if err := api.ValidatePriceBook(book); api.CodeOf(err) != api.CodeInvalid {
 		t.Errorf("two prices of the same pool: %v, want %s", err, api.CodeInvalid)
 	}
-	r, err := NewRating("org-1", pricebook.Always(api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{price(1, api.PriceSelector{Model: "L4"})}}), october, november)
+	r, err := NewRating("org-1", pricebook.Always(api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{price(1, api.PriceSelector{Model: "L4"})}}), Whole(october, november))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,4 +43,7 @@ func TaxationOf(inv api.InvoiceSpec) (t Taxation, known bool) {
 func (r *Rating) SetTaxation(t Taxation) {
 	r.taxation = t
 	r.rater.SetTaxes(t.Taxes)
+	if r.before != nil {
+		r.before.SetTaxation(t)
+	}
 }

@@ -8,11 +8,20 @@ import (
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// Tariff returns the prices of a period in the form of package tariff. A price,
+// Span is the hours that a tariff is for: those from From until To of a period that ends
+// at End. Commitments and the minimum are those of the period, reduced to these hours.
+// What applies until Known, at or after To, is in the tariff too, so that tariffs of
+// the same period that differ in To alone list the same prices and commitments.
+type Span struct{ From, To, Known, End time.Time }
+
+// Whole returns the span of a whole period.
+func Whole(from, to time.Time) Span { return Span{From: from, To: to, Known: to, End: to} }
+
+// Tariff returns the prices of a span in the form of package tariff. A price,
 // commitment or discount that is the same in consecutive editions appears once, so that
 // an invoice has no second line for what has not changed. Errors are *api.Error.
-func (s Schedule) Tariff(from, to time.Time) (tariff.Book, error) {
-	all, err := s.within(from, to)
+func (s Schedule) Tariff(span Span) (tariff.Book, error) {
+	all, err := s.within(span.From, span.Known)
 	if err != nil {
 		return tariff.Book{}, err
 	}
@@ -24,10 +33,10 @@ func (s Schedule) Tariff(from, to time.Time) (tariff.Book, error) {
 		m.prices(e)
 		m.commitments(e)
 		m.discounts(e)
-		minimum.add(e.spec.MinimumMicros, e.end(to).Sub(later(e.force.From, from)))
+		minimum.add(e.spec.MinimumMicros, max(0, e.end(span.To).Sub(later(e.force.From, span.From))))
 	}
-	b.MinimumMicros = minimum.of(to.Sub(from))
-	return b, m.fees(from, to)
+	b.MinimumMicros = minimum.of(span.End.Sub(span.From))
+	return b, m.fees(span)
 }
 
 // merger merges editions.
@@ -89,15 +98,15 @@ func (m *merger) discounts(e edition) {
 	}
 }
 
-// fees returns the commitments of the period: one that applies to a part of it is
-// reduced proportionally.
-func (m *merger) fees(from, to time.Time) error {
+// fees returns the commitments of the span: one that applies to a part of the period is
+// reduced proportionally, to nothing if it begins after the span.
+func (m *merger) fees(span Span) error {
 	for _, c := range m.commits {
-		begin, end := later(later(c.From, c.force.From), from), sooner(sooner(c.Until, c.force.Until), to)
-		if !begin.Before(end) {
+		begin, end := later(later(c.From, c.force.From), span.From), sooner(c.Until, c.force.Until)
+		if end = sooner(end, span.Known); !begin.Before(end) {
 			continue
 		}
-		held, whole := end.Sub(begin), to.Sub(from)
+		held, whole := max(0, sooner(end, span.To).Sub(begin)), span.End.Sub(span.From)
 		quantity := prorated(api.Product(c.Quantity, c.Per), held, whole)
 		fee, err := tariff.Prorated(api.Product(c.Quantity, c.PriceMicros), held, whole)
 		if err != nil {

@@ -32,7 +32,7 @@ func useAt(hour time.Time, resource string, m api.Meter, q int64) api.Use {
 // invoiceOf returns the invoice for October.
 func invoiceOf(t *testing.T, spec api.PriceBookSpec, all []api.Use, taxes ...tariff.Tax) api.InvoicePreview {
 	t.Helper()
-	r, err := invoice.NewRating("org-1", pricebook.Always(spec), october, november)
+	r, err := invoice.NewRating("org-1", pricebook.Always(spec), invoice.Whole(october, november))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ var keyScopes = byOperation(map[string][]string{
 	"api-keys:write":      {"RotateAPIKey"},
 	"audit:read":          {"ListAuditEvents", "ListAccess"},
 	"billing:read":        {"PreviewInvoice", "ExplainInvoice", "ExplainInvoiceLine", "GetLedger", "GetWallet", "GetTopUp", "GetAutoPay", "GetTaxSettings", "SimulatePriceBook", "QuotePriceBook", "GetRevenue", "ListCosts", "ListPriceBookVersions"},
-	"billing:write":       {"RedeemVoucher", "SetDefaultCard", "UpdateTopUp", "PatchTopUp", "UpdateAutoPay", "PatchAutoPay", "UpdateTaxSettings", "PatchTaxSettings"},
+	"billing:write":       {"RedeemVoucher", "IssueFinalInvoices", "SetDefaultCard", "UpdateTopUp", "PatchTopUp", "UpdateAutoPay", "PatchAutoPay", "UpdateTaxSettings", "PatchTaxSettings"},
 	"gpu-pools:read":      {"GetGPUSamples", "ListGPUTenants", "GetCapacity"},
 	"images:write":        {"PutImageContent"},
 	"instances:read":      {"GetInstanceConsoleLog", "GetInstanceSamples", "ListInstanceEvents", "GetInstanceConnection", "GetInstanceCost", "ListOffers"},

@@ -57,7 +57,7 @@ var Rights = withKinds(map[string]Roles{
 	"GetLedger": admins | billing, "GetWallet": admins | billing,
 	"ReceivePaymentEvent": Everybody,
 
-	"RedeemVoucher": admins | billing,
+	"RedeemVoucher": admins | billing, "IssueFinalInvoices": admins | billing,
 
 	"ListUsage": viewers | billing, "ExportUsage": admins | billing,
 	"PreviewInvoice": admins | billing, "ListCosts": admins | billing, "ExplainInvoice": admins | billing,

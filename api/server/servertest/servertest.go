@@ -304,6 +304,17 @@ func (Bill) DraftCreditNote(_ context.Context, id string, asked api.CreditNoteSp
 	return []api.Command{{Op: api.OpPutSpec, Kind: api.KindCreditNote, ID: id, Name: "cn-000001", Organization: inv.Meta.Organization, Data: api.Encode(asked)}}, nil
 }
 
+// DraftFinalInvoices implements server.Billing: an invoice of the current hour.
+func (Bill) DraftFinalInvoices(_ context.Context, org api.OrganizationID, now time.Time) ([]api.Command, []api.Invoice, error) {
+	from := now.UTC().Truncate(time.Hour)
+	inv := api.Invoice{Kind: api.KindInvoice, Meta: api.Meta{ID: "inv-00000000f1a1", Name: "inv-000007", Organization: string(org)},
+		Spec: api.InvoiceSpec{Number: "INV-000007", From: from, To: from.Add(time.Hour), Currency: "EUR", TotalMicros: 20_000}}
+	return []api.Command{
+		{Op: api.OpPutSpec, Kind: api.KindSeries, ID: "ser-000000000001", Expect: api.AnyRevision, Data: api.Encode(api.SeriesSpec{Invoices: 7})},
+		{Op: api.OpPutSpec, Kind: api.KindInvoice, ID: inv.Meta.ID, Name: inv.Meta.Name, Organization: string(org), Expect: api.AnyRevision, Data: api.Encode(inv.Spec)},
+	}, []api.Invoice{inv}, nil
+}
+
 // Ledger implements server.Billing.
 func (Bill) Ledger(_ context.Context, org api.OrganizationID) (api.Ledger, error) {
 	return api.Ledger{Organization: org, Accounts: []api.LedgerAccount{}, Transactions: []api.LedgerTransaction{}}, nil

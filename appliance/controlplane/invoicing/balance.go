@@ -82,12 +82,8 @@ func (j *Job) balance(ctx context.Context, org api.Organization, now time.Time) 
 		if org.Spec.Billing.Mode != api.BillingPrepaid {
 			return 0, nil
 		}
-		zone, err := org.Spec.Billing.Zone()
-		if err != nil {
-			return 0, err
-		}
-		return unbilled(org, invoices, now, func(p invoice.Period) (api.InvoicePreview, error) {
-			return j.rateSoFar(ctx, org.Meta.ID, p.From, p.To, invoice.PeriodEnd(p.From, zone))
+		return unbilled(org, invoices, now, func(p invoice.Period, until time.Time) (api.InvoicePreview, error) {
+			return j.rateSoFar(ctx, org.Meta.ID, p, until)
 		})
 	})
 }
@@ -197,6 +193,6 @@ func (j *Job) month(ctx context.Context, org api.Organization, now time.Time) (a
 	if !from.Before(now) {
 		return api.InvoicePreview{}, name, nil
 	}
-	p, err := j.rateSoFar(ctx, org.Meta.ID, from, now, invoice.PeriodEnd(from, zone))
+	p, err := j.rateSoFar(ctx, org.Meta.ID, invoice.Whole(from, invoice.PeriodEnd(from, zone)), now)
 	return p, name, err
 }

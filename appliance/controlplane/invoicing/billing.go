@@ -38,17 +38,17 @@ func (b Billing) InvoicePreview(ctx context.Context, org api.OrganizationID, fro
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
-	return b.rate(ctx, org, prices, taxes, from, to)
+	return b.rate(ctx, org, prices, taxes, invoice.Whole(from, to))
 }
 
 // rate rates the use of a period by prices and taxes.
-func (b Billing) rate(ctx context.Context, org api.OrganizationID, prices pricebook.Schedule, taxes invoice.Taxation, from, to time.Time) (api.InvoicePreview, error) {
-	r, err := invoice.NewRating(org, prices, from, to)
+func (b Billing) rate(ctx context.Context, org api.OrganizationID, prices pricebook.Schedule, taxes invoice.Taxation, p invoice.Period) (api.InvoicePreview, error) {
+	r, err := invoice.NewRating(org, prices, p)
 	if err != nil {
 		return api.InvoicePreview{}, fmt.Errorf("begin to rate the use of organization %s: %w", org, err)
 	}
 	r.SetTaxation(taxes)
-	if err := b.add(ctx, org, from, to, r.Add); err != nil {
+	if err := b.add(ctx, org, p.Start, p.To, r.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}
 	return rated(org, r)
@@ -70,7 +70,7 @@ func (b Billing) Explain(ctx context.Context, q api.InvoiceQuestion) (api.Invoic
 	if err != nil {
 		return api.InvoiceExplanation{}, err
 	}
-	r, err := invoice.NewDetailedRating(q, prices)
+	r, err := invoice.NewDetailedRating(q, invoice.Whole(q.From, q.To), prices)
 	if err != nil {
 		return api.InvoiceExplanation{}, fmt.Errorf("begin to explain line %s of organization %s: %w", q.Line, q.Organization, err)
 	}

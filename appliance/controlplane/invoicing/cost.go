@@ -38,7 +38,7 @@ func (b Billing) InstanceCost(ctx context.Context, in api.Instance, now time.Tim
 		return c, fmt.Errorf("quote instance %s at full use of the GPU: %w", in.Meta.ID, err)
 	}
 	c.Currency, c.ReservedMicros, c.FullUseMicros = full.Currency, reserved.TotalMicros, full.TotalMicros
-	month, err := b.rate(ctx, org, prices, invoice.Taxation{}, c.From, c.Until)
+	month, err := b.rate(ctx, org, prices, invoice.Taxation{}, invoice.Whole(c.From, c.Until))
 	for _, l := range month.Lines {
 		if l.Kind == api.LineUsage && l.Resource != "" && (l.Resource == in.Meta.ID || l.Resource == string(in.Assignment.RootVolume)) {
 			c.SpentMicros += l.AmountMicros

@@ -125,7 +125,7 @@ func (b Billing) ExplainIssued(ctx context.Context, inv api.Invoice, line string
 	if err != nil {
 		return e, err
 	}
-	made, err := b.explain(ctx, q, pricebook.Of(of.Spec).Completed(book.Spec))
+	made, err := b.explain(ctx, q, invoice.PeriodOf(of.Spec), pricebook.Of(of.Spec).Completed(book.Spec))
 	if err != nil {
 		return e, err
 	}
@@ -148,17 +148,17 @@ func (b Billing) ExplainIssued(ctx context.Context, inv api.Invoice, line string
 	return e, err
 }
 
-// explain returns the hours of a line.
-func (b Billing) explain(ctx context.Context, q api.InvoiceQuestion, prices pricebook.Schedule) ([]api.InvoiceHour, error) {
-	p, err := b.rate(ctx, q.Organization, prices, invoice.Taxation{}, q.From, q.To) // the lines of usage have no taxes
+// explain returns the hours of a line of the invoice of a period.
+func (b Billing) explain(ctx context.Context, q api.InvoiceQuestion, of invoice.Period, prices pricebook.Schedule) ([]api.InvoiceHour, error) {
+	p, err := b.rate(ctx, q.Organization, prices, invoice.Taxation{}, of) // the lines of usage have no taxes
 	if err != nil {
 		return nil, err
 	}
-	r, err := invoice.NewDetailedRating(q, prices, invoice.Members(q.Line, p.Lines)...)
+	r, err := invoice.NewDetailedRating(q, of, prices, invoice.Members(q.Line, p.Lines)...)
 	if err != nil {
 		return nil, fmt.Errorf("begin to explain line %s of organization %s: %w", q.Line, q.Organization, err)
 	}
-	if err := b.add(ctx, q.Organization, q.From, q.To, r.Add); err != nil {
+	if err := b.add(ctx, q.Organization, of.Start, of.To, r.Add); err != nil {
 		return nil, err
 	}
 	hours, err := r.Hours()

@@ -36,7 +36,7 @@ func (b Billing) Export(ctx context.Context, org api.OrganizationID, from, to ti
 			return err
 		}
 		e.issued(s)
-		at = s.To
+		at, e.month = s.To, s.Month
 	}
 	if err := e.open(ctx, at, to); err != nil {
 		return err
@@ -54,6 +54,7 @@ type exporting struct {
 	zone     *time.Location
 	invoices []api.Invoice // in the order of their periods
 	notes    []api.CreditNote
+	month    *api.InvoiceMonth // of the last invoice, if it covers a part
 	byID     map[api.InvoiceID]api.InvoiceSpec
 	projects map[api.ProjectID]string
 	out      []report.FOCUSDocument
@@ -92,11 +93,15 @@ func (e *exporting) issued(s api.InvoiceSpec) {
 // open adds hours without an invoice, month by month.
 func (e *exporting) open(ctx context.Context, from, to time.Time) error {
 	for from.Before(to) {
-		end := invoice.NextMonth(from, e.zone)
-		if end.After(to) {
-			end = to
+		p := invoice.Whole(from, invoice.NextMonth(from, e.zone))
+		if e.month != nil && from.Before(e.month.To) { // the rest of a month with a final invoice
+			p = invoice.Period{From: from, To: e.month.To, Start: e.month.From, End: e.month.To}
+		} else if to.Before(p.To) {
+			p = invoice.Whole(from, to)
 		}
-		prices, err := e.billing.prices(ctx, api.OrganizationID(e.org.Meta.ID), from, end)
+		p = p.Until(to)
+		end := p.To
+		prices, err := e.billing.prices(ctx, api.OrganizationID(e.org.Meta.ID), p.Start, end)
 		if err != nil {
 			return err
 		}
@@ -104,11 +109,11 @@ func (e *exporting) open(ctx context.Context, from, to time.Time) error {
 		if err != nil {
 			return err
 		}
-		p, err := e.billing.rate(ctx, api.OrganizationID(e.org.Meta.ID), prices, taxes, from, end)
+		rated, err := e.billing.rate(ctx, api.OrganizationID(e.org.Meta.ID), prices, taxes, p)
 		if err != nil {
 			return err
 		}
-		e.add(p, "", "", prices.Last().Prices)
+		e.add(rated, "", "", prices.Last().Prices)
 		from = end
 	}
 	return nil

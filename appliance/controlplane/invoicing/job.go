@@ -191,7 +191,7 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		return next, err
 	}
 	open, present := invoice.Open(org.Spec.Billing.Since, all, zone, now.Add(-Delay))
-	next = invoice.PeriodEnd(present, zone).Add(Delay)
+	next = present.To.Add(Delay)
 	if len(open) > 0 {
 		j.issuing.Lock()
 		defer j.issuing.Unlock()
@@ -205,7 +205,7 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		if err != nil {
 			return next, err
 		}
-		d, err := j.draft(ctx, org, all, p, now)
+		d, err := j.Billing.draft(ctx, org, all, p, now)
 		if err != nil {
 			return next, err
 		}
@@ -233,29 +233,29 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 }
 
 // draft returns the content of the invoice of a period, if it is issued now.
-func (j *Job) draft(ctx context.Context, org api.Organization, all []api.Invoice, p invoice.Period, now time.Time) (d invoice.Draft, err error) {
+func (b Billing) draft(ctx context.Context, org api.Organization, all []api.Invoice, p invoice.Period, now time.Time) (d invoice.Draft, err error) {
 	id := api.OrganizationID(org.Meta.ID)
-	d = invoice.Draft{Organization: org, At: now}
-	if d.Seller, err = j.Billing.seller(ctx, org); err != nil {
+	d = invoice.Draft{Organization: org, Period: p, At: now}
+	if d.Seller, err = b.seller(ctx, org); err != nil {
 		return d, err
 	}
-	if d.Book, err = j.Billing.priceBook(ctx, id); err != nil {
+	if d.Book, err = b.priceBook(ctx, id); err != nil {
 		return d, err
 	}
-	if d.Prices, err = j.Billing.held(ctx, id, p.From, p.To); err != nil {
+	if d.Prices, err = b.held(ctx, id, p.Start, p.To); err != nil {
 		return d, err
 	}
-	if d.Taxes, err = j.Billing.taxSettings(ctx, org.Spec.Parent); err != nil {
+	if d.Taxes, err = b.taxSettings(ctx, org.Spec.Parent); err != nil {
 		return d, err
 	}
-	taxes, err := j.Billing.decide(ctx, d.Taxes, org, now)
+	taxes, err := b.decide(ctx, d.Taxes, org, now)
 	if err != nil {
 		return d, err
 	}
-	if d.Preview, err = j.Billing.rate(ctx, id, d.Prices, taxes, p.From, p.To); err != nil {
+	if d.Preview, err = b.rate(ctx, id, d.Prices, taxes, p); err != nil {
 		return d, err
 	}
-	d.Late, err = j.Billing.late(ctx, id, all, d.Book.Spec)
+	d.Late, err = b.late(ctx, id, all, d.Book.Spec)
 	return d, err
 }
 
@@ -305,7 +305,7 @@ func (b Billing) late(ctx context.Context, org api.OrganizationID, all []api.Inv
 		if !known {
 			continue
 		}
-		rated, err := b.rate(ctx, org, pricebook.Of(inv.Spec).Completed(book), taxes, inv.Spec.From, inv.Spec.To)
+		rated, err := b.rate(ctx, org, pricebook.Of(inv.Spec).Completed(book), taxes, invoice.PeriodOf(inv.Spec))
 		if err != nil {
 			return nil, err
 		}

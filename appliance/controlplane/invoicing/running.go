@@ -83,39 +83,39 @@ func (r *running) save(org, prices string, from, upTo time.Time, rating *invoice
 	}
 }
 
-// rateSoFar rates what an organization has used up to now in a period that has not
+// rateSoFar rates what an organization has used up to now in a period that may not have
 // ended.
-func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time) (api.InvoicePreview, error) {
+func (j *Job) rateSoFar(ctx context.Context, org string, p invoice.Period, now time.Time) (api.InvoicePreview, error) {
 	id := api.OrganizationID(org)
-	prices, err := j.Billing.held(ctx, id, from, to) // nothing of it was invoiced
+	prices, err := j.Billing.held(ctx, id, p.Start, p.To)
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
-	key := keyOf(prices, to)
+	key := keyOf(prices, p)
 	j.mu.Lock()
-	r, begin := j.running.lookup(org, key, from, now)
+	r, begin := j.running.lookup(org, key, p.Start, now)
 	j.mu.Unlock()
 	if r != nil {
 		r = r.Fork(now)
 	} else {
-		if r, err = invoice.NewRatingSoFar(id, prices, from, now, to); err != nil {
+		if r, err = invoice.NewRatingSoFar(id, prices, p, now); err != nil {
 			return api.InvoicePreview{}, fmt.Errorf("begin to rate the use of organization %s: %w", id, err)
 		}
-		begin = from
+		begin = p.Start
 	}
 	if past := now.Add(-hotPeriod).UTC().Truncate(time.Hour); past.After(begin) {
 		if err := j.Billing.add(ctx, id, begin, past, r.Add); err != nil {
 			return api.InvoicePreview{}, err
 		}
 		j.mu.Lock()
-		j.running.save(org, key, from, past, r)
+		j.running.save(org, key, p.Start, past, r)
 		j.mu.Unlock()
 		r, begin = r.Fork(now), past
 	}
 	if err := j.Billing.add(ctx, id, begin, now, r.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}
-	taxes, err := j.Billing.taxation(ctx, id, from, to)
+	taxes, err := j.Billing.taxation(ctx, id, p.From, p.To)
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
@@ -123,8 +123,8 @@ func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time
 	return rated(id, r)
 }
 
-// keyOf returns a key for the prices of a period that ends at to.
-func keyOf(prices pricebook.Schedule, to time.Time) string {
-	sum := sha256.Sum256(append(api.Encode(prices), to.UTC().Format(time.RFC3339Nano)...))
+// keyOf returns a key for the prices of a period.
+func keyOf(prices pricebook.Schedule, p invoice.Period) string {
+	sum := sha256.Sum256(append(api.Encode(prices), api.Encode([]time.Time{p.From.UTC(), p.To.UTC(), p.Start.UTC(), p.End.UTC()})...))
 	return string(sum[:])
 }

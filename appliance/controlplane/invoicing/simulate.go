@@ -64,7 +64,7 @@ func (b Billing) months(ctx context.Context, org api.Organization, from, to time
 		if err != nil {
 			return 0, err
 		}
-		p, err := b.rate(ctx, api.OrganizationID(org.Meta.ID), prices, invoice.Taxation{}, from, end)
+		p, err := b.rate(ctx, api.OrganizationID(org.Meta.ID), prices, invoice.Taxation{}, invoice.Whole(from, end))
 		if err != nil {
 			return 0, err
 		}

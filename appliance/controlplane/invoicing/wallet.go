@@ -59,16 +59,25 @@ func (b Billing) Uninvoiced(ctx context.Context, id api.OrganizationID, now time
 			return 0, err
 		}
 		open, present := invoice.Open(org.Spec.Billing.Since, invoices, zone, now)
-		u.Mark.From = present
-		if len(open) > 0 {
-			u.Mark.From = open[0].From
+		u.Mark.From = append(open, present)[0].From
+		if u.Mark.From.After(now) { // a final invoice was issued in this hour: what is used in the rest of it counts too
+			u.Mark.From = now.UTC().Truncate(time.Hour)
 		}
 		if err := addAll(b.use(ctx, id, u.Mark.From, time.Time{}, api.MaxUse), func(use api.Use) error { u.Mark.Add(use); return nil }); err != nil {
 			return 0, err
 		}
-		u.Micros, err = unbilled(org, invoices, now, func(p invoice.Period) (api.InvoicePreview, error) {
-			return b.soFar(ctx, id, p, zone)
-		})
+		if u.Micros, err = unbilled(org, invoices, now, func(p invoice.Period, until time.Time) (api.InvoicePreview, error) {
+			if unused, err := b.unusedRest(ctx, id, p.Until(until)); unused || err != nil {
+				return api.InvoicePreview{}, err
+			}
+			return b.soFar(ctx, id, p, until)
+		}); err != nil {
+			return 0, err
+		}
+		late, err := b.late(ctx, id, invoices, book.Spec)
+		for _, l := range late {
+			u.Micros += l.AmountMicros
+		}
 		return u.Micros, err
 	})
 	return u, err
@@ -89,12 +98,8 @@ func (b Billing) balance(ctx context.Context, org api.Organization, now time.Tim
 		if currency = book.Spec.Currency; org.Spec.Billing == nil {
 			return 0, nil
 		}
-		zone, err := org.Spec.Billing.Zone()
-		if err != nil {
-			return 0, err
-		}
-		return unbilled(org, invoices, now, func(p invoice.Period) (api.InvoicePreview, error) {
-			return b.soFar(ctx, api.OrganizationID(org.Meta.ID), p, zone)
+		return unbilled(org, invoices, now, func(p invoice.Period, until time.Time) (api.InvoicePreview, error) {
+			return b.soFar(ctx, api.OrganizationID(org.Meta.ID), p, until)
 		})
 	})
 	return s, currency, err
@@ -141,18 +146,19 @@ func (b Billing) collection(ctx context.Context, org api.OrganizationID, invoice
 	return dunning.CollectionOf(t, open, currency, issued), nil
 }
 
-// unbilled returns what the periods without an invoice cost, up to now.
-func unbilled(org api.Organization, invoices []api.Invoice, now time.Time, rate func(invoice.Period) (api.InvoicePreview, error)) (sum int64, err error) {
+// unbilled returns what the periods without an invoice cost, up to now. rate rates what was
+// used of a period until a time.
+func unbilled(org api.Organization, invoices []api.Invoice, now time.Time, rate func(p invoice.Period, until time.Time) (api.InvoicePreview, error)) (sum int64, err error) {
 	zone, err := org.Spec.Billing.Zone()
 	if err != nil {
 		return 0, err
 	}
 	open, present := invoice.Open(org.Spec.Billing.Since, invoices, zone, now)
-	if present.Before(now) {
-		open = append(open, invoice.Period{From: present, To: now})
+	if present.From.Before(now) {
+		open = append(open, present)
 	}
 	for _, p := range open {
-		rated, err := rate(p)
+		rated, err := rate(p, p.Until(now).To)
 		if err != nil {
 			return 0, err
 		}
@@ -161,18 +167,32 @@ func unbilled(org api.Organization, invoices []api.Invoice, now time.Time, rate 
 	return sum, nil
 }
 
-// soFar rates the part of a month that has no invoice and may not have ended.
-func (b Billing) soFar(ctx context.Context, org api.OrganizationID, p invoice.Period, zone *time.Location) (api.InvoicePreview, error) {
-	end := invoice.PeriodEnd(p.From, zone)
-	prices, err := b.held(ctx, org, p.From, end)
+// unusedRest reports whether a period follows a final invoice and nothing that the
+// organization pays for was used in it: then only commitments and the minimum are left
+// to charge.
+func (b Billing) unusedRest(ctx context.Context, org api.OrganizationID, p invoice.Period) (bool, error) {
+	if !p.IsRest() {
+		return false, nil
+	}
+	unused := true
+	err := b.add(ctx, org, p.From, p.To, func(u api.Use) error {
+		unused = unused && u.Quantity == 0
+		return nil
+	})
+	return unused, err
+}
+
+// soFar rates what was used until a time in a period that has no invoice.
+func (b Billing) soFar(ctx context.Context, org api.OrganizationID, p invoice.Period, until time.Time) (api.InvoicePreview, error) {
+	prices, err := b.held(ctx, org, p.Start, p.To)
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
-	r, err := invoice.NewRatingSoFar(org, prices, p.From, p.To, end)
+	r, err := invoice.NewRatingSoFar(org, prices, p, until)
 	if err != nil {
 		return api.InvoicePreview{}, fmt.Errorf("begin to rate the use of organization %s: %w", org, err)
 	}
-	if err := b.add(ctx, org, p.From, p.To, r.Add); err != nil {
+	if err := b.add(ctx, org, p.Start, until, r.Add); err != nil {
 		return api.InvoicePreview{}, err
 	}
 	return rated(org, r)

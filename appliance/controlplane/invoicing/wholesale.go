@@ -180,10 +180,8 @@ func (b Billing) owedBy(ctx context.Context, seller api.Organization, id api.Org
 	if err != nil {
 		return err
 	}
-	open, since := invoice.Open(terms.Since, d.Invoices, zone, now)
-	if len(open) > 0 {
-		since = open[0].From
-	}
+	open, present := invoice.Open(terms.Since, d.Invoices, zone, now)
+	since := append(open, present)[0].From
 	if u.Mark.From.IsZero() || since.Before(u.Mark.From) {
 		u.Mark.From = since
 	}
@@ -212,7 +210,7 @@ func (b Billing) resold(ctx context.Context, seller, customer api.OrganizationID
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
-	r, err := invoice.NewRating(seller, prices, from, to)
+	r, err := invoice.NewRating(seller, prices, invoice.Whole(from, to))
 	if err != nil {
 		return api.InvoicePreview{}, fmt.Errorf("begin to rate the use of customer %s for reseller %s: %w", customer, seller, err)
 	}

@@ -40,6 +40,7 @@ var newFields = []struct {
 	{[]api.Kind{api.KindMailSettings}, "bounces", state.BounceLevel, "reading returned mail"},
 	{[]api.Kind{api.KindPriceBook}, "currency", state.TaxLevel, "changes of price books, whose taxes move to tax settings"}, // each has one
 	{[]api.Kind{api.KindInvoice}, "tax", state.TaxLevel, "taxes by country"},                                                // each has one
+	{[]api.Kind{api.KindInvoice}, "month", state.FinalInvoiceLevel, "final invoices"},
 	{[]api.Kind{api.KindTaxSettings}, "country", state.TaxLevel, "taxes by country"},
 	{[]api.Kind{api.KindTaxSettings}, "rates", state.TaxLevel, "taxes by country"},
 	{[]api.Kind{api.KindTaxSettings}, "other", state.TaxLevel, "taxes by country"},

@@ -38,7 +38,8 @@ import (
 // VAT numbers are verified with VIES. 15: stopped instances migrate with their disks, and volumes without an instance;
 // organizations have identity providers of their own; people can sign up in the portals
 // of resellers; certificates are requested by ACME; histories of
-// instances and events have causes; disks of Ceph can be encrypted.
+// instances and events have causes; disks of Ceph can be encrypted; final invoices cover
+// parts of a month.
 const Level = 15
 
 // OfflineMigrationLevel is the level from which stopped instances migrate: an older
@@ -66,6 +67,10 @@ const causesLevel = 15
 // DiskEncryptionLevel is the level from which disks of Ceph can be encrypted: an older
 // leader would forget their keys, and an older node would neither encrypt nor open them.
 const DiskEncryptionLevel = 15
+
+// FinalInvoiceLevel is the level from which invoices cover parts of a month: an older leader
+// would charge the commitments of the whole month with the next invoice.
+const FinalInvoiceLevel = 15
 
 // EncryptionLevel is the level from which tunnels between nodes can be encrypted: an older
 // node would send and accept plain packets only, and an older leader would forget the

@@ -84,7 +84,7 @@ func BenchmarkMonth(b *testing.B) {
 
 // linesOf rates an organization's use and returns the number of invoice lines.
 func linesOf(tb *tables, org string, from, to time.Time) (int, error) {
-	r, err := invoice.NewRating(api.OrganizationID(org), pricebook.Always(pricebook.Default()), from, to)
+	r, err := invoice.NewRating(api.OrganizationID(org), pricebook.Always(pricebook.Default()), invoice.Whole(from, to))
 	if err != nil {
 		return 0, err
 	}

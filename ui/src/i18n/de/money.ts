@@ -42,6 +42,10 @@ export const money: Record<keyof typeof en, string> = {
   'inv.now': 'Laufender Monat',
   'inv.nowHelp':
     'Die Rechnung für den bisherigen Verbrauch einschließlich Rabatten, Mindestabnahmen und Steuern. Sie wird am Ende des Monats endgültig.',
+  'fin.issue': 'Schlussrechnung stellen',
+  'fin.help':
+    'Die Rechnung über alles, was bis zum Ende dieser Stunde verbraucht wurde, mit Mindestabnahmen und Mindestbetrag für den Teil des Monats bis dahin. Sie wird sofort gestellt statt nach dem Ende des Monats. Was später verbraucht oder erfasst wird, steht auf der nächsten Rechnung.',
+  'fin.issued': 'Schlussrechnung gestellt',
   'inv.numbered': 'Rechnung {number}',
   'inv.gone': 'Rechnung nicht gefunden',
   'inv.goneHelp': 'Die Adresse ist falsch, oder Sie haben keinen Zugriff darauf.',

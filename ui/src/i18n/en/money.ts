@@ -38,6 +38,10 @@ export const money = {
   'inv.now': 'Month to date',
   'inv.nowHelp':
     'The invoice for usage so far, including discounts, commitments and taxes. It becomes final at the end of the month.',
+  'fin.issue': 'Issue final invoice',
+  'fin.help':
+    'The invoice for everything used until the end of this hour, with commitments and the minimum charge for the part of the month until then. It is issued now instead of after the end of the month. What is used or recorded later is on the next invoice.',
+  'fin.issued': 'Final invoice issued',
   'inv.numbered': 'Invoice {number}',
   'inv.gone': 'Invoice not found',
   'inv.goneHelp': 'The address is wrong, or you do not have access to it.',

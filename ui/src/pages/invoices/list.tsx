@@ -8,6 +8,7 @@ import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
 import { nameIn } from '../../lib/named';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
+import { FinalInvoice } from '../../parts/final-invoice';
 import { PageBody } from '../../parts/page';
 import { PaymentMethods } from '../../parts/payment-cards';
 import { WalletCard } from '../organizations/overview';
@@ -87,6 +88,11 @@ export function Invoices({ session }: { session: Session }) {
           keyOf={(i) => i.meta.id ?? i.spec.number}
           empty={<Empty title={t('inv.empty')} help={t('inv.emptyHelp')} icon={FileInvoiceIcon} />}
         />
+        {payer && (
+          <div>
+            <FinalInvoice organization={payer} />
+          </div>
+        )}
         {payer && <Payments organization={payer} />}
       </div>
     </PageBody>

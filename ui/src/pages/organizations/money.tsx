@@ -11,6 +11,7 @@ import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
 import { asCommand, asCurl } from '../../lib/shell';
 import { ObjectList, useListing, type Column } from '../../parts/list';
+import { FinalInvoice } from '../../parts/final-invoice';
 import { PaymentMethods } from '../../parts/payment-cards';
 import { Same } from '../../parts/same';
 import { FormDialog } from '../../parts/form-dialog';
@@ -169,6 +170,11 @@ function Invoices({ organization: o, owns }: { organization: Organization; owns:
         keyOf={(i) => i.meta.id ?? i.spec.number}
         empty={<p className="basalt-note">{t('cust.invoicesEmpty')}</p>}
       />
+      {o.spec.billing && (
+        <div>
+          <FinalInvoice organization={o.meta.id} />
+        </div>
+      )}
       {crediting && <CreditInvoice invoice={crediting} onClose={() => setCrediting(null)} />}
     </section>
   );
