@@ -53,6 +53,8 @@ const (
 	AlertVATInvalid AlertCode = "vat.invalid"
 	// AlertVATUnverified: VIES gave no result for VAT numbers of customers.
 	AlertVATUnverified AlertCode = "vat.unverified"
+	// AlertVATName: VIES has another name than the customer's for a VAT number.
+	AlertVATName AlertCode = "vat.name"
 	// AlertTaxesUndecided: a seller issues no invoices until its taxes are set.
 	AlertTaxesUndecided  AlertCode = "taxes.undecided"
 	AlertMailUndelivered AlertCode = "mail.undelivered"

@@ -5513,6 +5513,9 @@ type VATCheckList struct {
 
 // VATCheckSpec defines model for VATCheckSpec.
 type VATCheckSpec struct {
+	// Customer Name of the customer, as on its invoices.
+	Customer string `json:"customer,omitempty,omitzero"`
+
 	// Number VAT number with the prefix of its country.
 	//
 	// Examples: FR40303265045
@@ -5541,6 +5544,9 @@ type VATCheckStatus struct {
 
 	// Name Name of the business that has the number, unless its country does not disclose it.
 	Name string `json:"name,omitempty,omitzero"`
+
+	// NameDiffers Whether this name clearly differs from that of the customer: capitals, diacritics, punctuation and legal forms do not count. It has no effect on invoices.
+	NameDiffers bool `json:"nameDiffers,omitempty,omitzero"`
 
 	// NextAt When the number is verified again.
 	NextAt *time.Time `json:"nextAt,omitempty"`

@@ -211,6 +211,8 @@ func TestOf(t *testing.T) {
 			VATChecks: []api.VATCheck{{Meta: api.Meta{Organization: "org-1"}, Status: api.VATCheckStatus{State: api.VATInvalid, CheckedAt: &now}}, {Meta: api.Meta{Organization: "org-2"}, Status: api.VATCheckStatus{State: api.VATValid, Attempts: 2}}}}, "Warning vat.invalid acme"},
 		"VIES gives no result": {State{Organizations: []api.Organization{{Meta: api.Meta{ID: "org-1", Name: "acme"}}},
 			VATChecks: []api.VATCheck{{Meta: api.Meta{Organization: "org-1"}, Status: api.VATCheckStatus{State: api.VATPending, Attempts: 3, LastError: "MS_UNAVAILABLE"}}}}, "Warning vat.unverified acme: MS_UNAVAILABLE"},
+		"VAT number of another business": {State{Organizations: []api.Organization{{Meta: api.Meta{ID: "org-1", Name: "acme"}}},
+			VATChecks: []api.VATCheck{{Meta: api.Meta{Organization: "org-1"}, Status: api.VATCheckStatus{State: api.VATValid, Name: "ZENITH SA", NameDiffers: true, CheckedAt: &now}}}}, "Warning vat.name acme"},
 		"VAT number of a deleted customer": {State{VATChecks: []api.VATCheck{{Meta: api.Meta{Organization: "org-1"}, Status: api.VATCheckStatus{State: api.VATInvalid, Attempts: 9}}}}, ""},
 		"payments, once":                   {State{Payments: []api.StoredPaymentSettings{{Status: api.PaymentProviderStatus{Attempts: 2}}}}, ""},
 		"suppressed":                       {State{Suppressions: []api.MailSuppression{{}, {Status: api.MailSuppressionStatus{SuppressedAt: &now}}}}, "Warning mail.suppressed"},

@@ -8,8 +8,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// vatChecks adds alerts for VAT numbers of customers that VIES does not know, and for those
-// about which it gives no result.
+// vatChecks adds alerts for VAT numbers of customers that VIES does not know, those that
+// belong to a business with another name, and those about which it gives no result.
 func (l *list) vatChecks(s State) {
 	if len(s.VATChecks) == 0 {
 		return
@@ -18,8 +18,8 @@ func (l *list) vatChecks(s State) {
 	for _, o := range s.Organizations {
 		names[o.Meta.ID] = o.Meta.Name
 	}
-	var unknown, silent []string
-	var unknownSince, silentSince *time.Time
+	var unknown, silent, others []string
+	var unknownSince, silentSince, othersSince *time.Time
 	why := ""
 	for _, c := range s.VATChecks {
 		name := names[c.Meta.Organization]
@@ -29,6 +29,9 @@ func (l *list) vatChecks(s State) {
 		if c.Status.State == api.VATInvalid {
 			unknown, unknownSince = append(unknown, name), earlier(unknownSince, c.Status.CheckedAt)
 		}
+		if c.Status.NameDiffers {
+			others, othersSince = append(others, name), earlier(othersSince, c.Status.CheckedAt)
+		}
 		if c.Status.Attempts >= failing {
 			silent, silentSince, why = append(silent, name), earlier(silentSince, c.Status.CheckedAt), c.Status.LastError
 		}
@@ -37,6 +40,10 @@ func (l *list) vatChecks(s State) {
 	if len(unknown) > 0 {
 		l.warning(api.AlertVATInvalid, what, unknownSince, "VIES does not know the VAT numbers of "+plural(len(unknown), "customer")+": "+listed(unknown),
 			"ask them for the correct number; until then their invoices have the tax of a customer without one")
+	}
+	if len(others) > 0 {
+		l.warning(api.AlertVATName, what, othersSince, "VIES has another name for the VAT numbers of "+plural(len(others), "customer")+": "+listed(others),
+			"basalt vat-check list shows both names; compare them, and ask the customer. Invoices have the reverse charge nonetheless")
 	}
 	if len(silent) > 0 {
 		l.warning(api.AlertVATUnverified, what, silentSince, "VIES gives no result for the VAT numbers of "+plural(len(silent), "customer")+": "+listed(silent)+because(why),

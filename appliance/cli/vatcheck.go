@@ -18,15 +18,25 @@ func (a *App) vatChecks() *kind[api.VATCheck] {
 			if c.Status.CheckedAt != nil {
 				at = formatTime(*c.Status.CheckedAt)
 			}
-			return []string{a.named(c.Meta.Organization), c.Spec.Number, string(cmp.Or(c.Status.State, api.VATPending)), at, c.Status.Consultation, c.Status.Name, c.Status.LastError}
+			return []string{a.named(c.Meta.Organization), c.Spec.Number, string(cmp.Or(c.Status.State, api.VATPending)), at, c.Status.Consultation, c.Status.Name, cmp.Or(c.Status.LastError, nameNote(c))}
 		},
 		detail: func(c api.VATCheck) (d detail) {
 			d.add("address", c.Status.Address)
 			d.add("requester", c.Spec.Requester)
+			d.add("customer", c.Spec.Customer)
 			if c.Status.NextAt != nil {
 				d.add("next", formatTime(*c.Status.NextAt))
 			}
 			return d
 		},
 	}
+}
+
+// nameNote returns the warning about a business whose name differs from the customer's, or an
+// empty string.
+func nameNote(c api.VATCheck) string {
+	if !c.Status.NameDiffers {
+		return ""
+	}
+	return "the customer's name is " + c.Spec.Customer
 }

@@ -328,3 +328,26 @@ func TestClockSetBack(t *testing.T) {
 		t.Errorf("asked about %v, want the number again", got)
 	}
 }
+
+// The name that VIES returns is compared with the customer's, and again when the customer
+// has another name. The number stays valid.
+func TestNamesAreCompared(t *testing.T) {
+	f := newFixture(t)
+	rename := func(name string) api.VATCheckStatus {
+		f.put(api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Name: "customer", Expect: api.AnyRevision,
+			Data: api.Encode(api.OrganizationSpec{DisplayName: name, Billing: &api.OrganizationBilling{Mode: api.BillingInvoice, Country: "FR", TaxID: french}})})
+		f.steps()
+		return f.checks()[french].Status
+	}
+	for _, c := range []struct {
+		name string
+		want bool
+	}{{"Zenith GmbH", true}, {"Acme", false}, {"", true}} {
+		if st := rename(c.name); st.State != api.VATValid || st.Name != "ACME SA" || st.NameDiffers != c.want {
+			t.Errorf("check of a customer named %q = %s, name %q, differs = %v; want %s with ACME SA, %v", c.name, st.State, st.Name, st.NameDiffers, api.VATValid, c.want)
+		}
+	}
+	if c := f.checks()[french]; c.Spec.Customer != "customer" {
+		t.Errorf("customer of the check = %q, want its name, as it has no display name", c.Spec.Customer)
+	}
+}

@@ -81,20 +81,21 @@ func (s State) wanted() (out map[string]want, order []string) {
 			requester = ""
 		}
 		id := string(api.VATCheckIDOf(api.OrganizationID(o.Meta.ID)))
-		out[id] = want{o.Meta.ID, api.VATCheckSpec{Number: number, Requester: requester}}
+		out[id] = want{o.Meta.ID, api.VATCheckSpec{Number: number, Requester: requester, Customer: cmp.Or(o.Spec.DisplayName, o.Meta.Name)}}
 		order = append(order, id)
 	}
 	slices.Sort(order)
 	return out, order
 }
 
-// replaced returns the commands for a verification of another number, or by another seller.
+// replaced returns the commands for a verification of another number, by another seller, or
+// of a customer with another name.
 // What is known of the same number stays until it is verified again.
 func replaced(c api.VATCheck, w want) []api.Command {
 	st := api.VATCheckStatus{}
 	if c.Spec.Number == w.spec.Number {
 		st = c.Status
-		st.NextAt, st.Attempts = nil, 0
+		st.NextAt, st.Attempts, st.NameDiffers = nil, 0, vat.NamesDiffer(st.Name, w.spec.Customer)
 	}
 	return []api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindVATCheck, ID: c.Meta.ID, Name: c.Meta.ID, Organization: w.organization, Expect: c.Meta.Revision, Data: api.Encode(w.spec)},
@@ -122,7 +123,8 @@ func answered(c api.VATCheck, a Answer, now time.Time) api.VATCheckStatus {
 		wait, state = validWait, api.VATValid
 	}
 	next := now.Add(wait.Wait(c.Meta.ID, 1))
-	return api.VATCheckStatus{State: state, CheckedAt: &now, Consultation: a.Consultation, Name: a.Name, Address: a.Address, NextAt: &next}
+	return api.VATCheckStatus{State: state, CheckedAt: &now, Consultation: a.Consultation, Name: a.Name, Address: a.Address,
+		NameDiffers: a.Valid && vat.NamesDiffer(a.Name, c.Spec.Customer), NextAt: &next}
 }
 
 // unanswered returns the status after an attempt without an answer: the last answer stays.

@@ -55,6 +55,7 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.vat.Pending': 'Noch nicht geprüft',
   'cust.vat.Valid': 'Von VIES bestätigt',
   'cust.vat.Invalid': 'VIES nicht bekannt',
+  'cust.vatOtherName': 'Name weicht ab von {customer}',
   'cust.vatAt': 'gefragt {at}',
   'cust.vatConsultation': 'Konsultationsnummer {number}',
   'cust.vatFailed': 'Der letzte Versuch ergab nichts: {reason}',

@@ -56,6 +56,7 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.payment.disputed': 'Eine Zahlung wird reklamiert',
   'alert.mail.suppressed': 'E-Mails an Adressen werden nicht mehr gesendet',
   'alert.vat.invalid': 'USt-IdNrn. sind nicht gültig',
+  'alert.vat.name': 'USt-IdNrn. gehören zu anderen Namen',
   'alert.vat.unverified': 'USt-IdNrn. können nicht geprüft werden',
   'alert.taxes.undecided': 'Steuern sind nicht festgelegt',
   'alert.invoice.overdue': 'Überfällige Rechnungen',

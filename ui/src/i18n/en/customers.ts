@@ -53,6 +53,7 @@ export const customers = {
   'cust.vat.Pending': 'Not verified yet',
   'cust.vat.Valid': 'Confirmed by VIES',
   'cust.vat.Invalid': 'Not known to VIES',
+  'cust.vatOtherName': 'Name differs from {customer}',
   'cust.vatAt': 'asked {at}',
   'cust.vatConsultation': 'Consultation number {number}',
   'cust.vatFailed': 'The last attempt had no result: {reason}',

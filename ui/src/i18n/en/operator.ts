@@ -54,6 +54,7 @@ export const operator = {
   'alert.payment.disputed': 'A payment is disputed',
   'alert.mail.suppressed': 'Mail to addresses is suppressed',
   'alert.vat.invalid': 'VAT numbers are not valid',
+  'alert.vat.name': 'VAT numbers belong to other names',
   'alert.vat.unverified': 'VAT numbers cannot be verified',
   'alert.taxes.undecided': 'Taxes are not decided',
   'alert.invoice.overdue': 'Overdue invoices',

@@ -76,10 +76,13 @@ export function VATNumber({ organization, number }: { organization: string; numb
   const { t, language } = useText();
   const check = useVATCheck(organization).data?.items.find((c) => c.spec.number === number);
   if (!check) return number;
-  const { state, checkedAt, consultation, name, lastError } = check.status ?? {};
+  const { state, checkedAt, consultation, name, nameDiffers, lastError } = check.status ?? {};
   return (
     <>
       {number} <ToneLabel tone={vatTones[state || 'Pending']} text={t(`cust.vat.${state || 'Pending'}`)} />{' '}
+      {nameDiffers && (
+        <ToneLabel tone="warning" text={t('cust.vatOtherName', { customer: check.spec.customer ?? '' })} />
+      )}{' '}
       {[
         name,
         checkedAt && t('cust.vatAt', { at: formatTime(checkedAt, language) }),
