@@ -41,7 +41,8 @@ function Amounts({ invoices: f, tried }: { invoices: Final; tried?: boolean }) {
       {f.invoices.map((i) => (
         <li key={i.meta.id}>
           {tried ? '' : <Link href={`/invoices/${i.meta.id}`}>{i.spec.number}</Link>}{' '}
-          {formatPeriod(i.spec.from, i.spec.to, language)}: {formatMicros(i.spec.totalMicros, i.spec.currency, language)}
+          {formatPeriod(i.spec.from, i.spec.to, language)}:{' '}
+          {formatMicros(i.spec.totalMicros, i.spec.currency, language)}
         </li>
       ))}
     </ul>
