@@ -11,9 +11,10 @@ import (
 )
 
 // TestWhatHasADryRun checks that exactly the operations that create, change or patch an
-// object of a kind have dry runs, and that all others refuse the parameter.
+// object of a kind have dry runs, and final invoices, whose amount is shown before; all others
+// refuse the parameter.
 func TestWhatHasADryRun(t *testing.T) {
-	want := map[string]bool{}
+	want := map[string]bool{"IssueFinalInvoices": true}
 	for _, k := range api.Kinds() {
 		if k.Verbs&api.CanCreate != 0 && !k.NoDryRun {
 			want["Create"+string(k.Kind)] = true
