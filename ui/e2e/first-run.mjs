@@ -97,7 +97,11 @@ async function call(path, body) {
 step('the operator has a reseller', async () => {
   await call('/v1/organizations', { kind: 'Organization', meta: { name: 'north' }, spec: {} });
   const grants = [{ role: 'reseller', organization: 'north' }];
-  const { link } = await call('/v1/users', { kind: 'User', meta: { name: RESELLER, organization: 'north' }, spec: { grants } });
+  const { link } = await call('/v1/users', {
+    kind: 'User',
+    meta: { name: RESELLER, organization: 'north' },
+    spec: { grants },
+  });
   await call('/v1/password/link', { token: link.token, password: PASSWORD });
 });
 

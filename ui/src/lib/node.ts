@@ -73,3 +73,12 @@ export const joined = (placed: Instance[], there: OnCard[]): Tenant[] => [
     .filter((x) => !placed.some((i) => i.meta.id === x.instance))
     .map((x) => ({ id: x.instance, now: x, share: x.sharePercent, limit: x.vramLimitBytes })),
 ];
+
+/** troublesOf returns what an operator must look after before customers use a node: its conditions that are not met, and
+ * the hardware checks that have failed. */
+export const troublesOf = (n: Pick<Node, 'status'>): string[] => [
+  ...problems(n),
+  ...checksOf(n)
+    .filter((c) => c.state === 'failed')
+    .map((c) => c.found),
+];

@@ -17,6 +17,7 @@ const image = (phase: 'Ready' | 'Importing') => ({
 const empty: There = {
   totp: false,
   nodes: [],
+  gpus: 0,
   external: [],
   address: '',
   instances: [],
@@ -47,6 +48,11 @@ test('the nodes, the network, the address and a machine with a GPU are steps', (
   const node = (state: 'Ready' | 'Lost') => ({ kind: 'Node', meta: { name: 'n1' }, spec: {}, assignment: { state } });
   expect(done({ ...empty, nodes: [node('Ready')] }).nodes).toBe(true);
   expect(done({ ...empty, nodes: [node('Ready'), node('Lost')] }).nodes).toBe(false);
+  const broken = {
+    ...node('Ready'),
+    status: { hardware: [{ id: 'kvm' as const, state: 'failed' as const, found: 'off' }] },
+  };
+  expect(done({ ...empty, nodes: [broken] }).nodes).toBe(false);
   const external = (phase: 'Ready' | 'Pending') => ({
     kind: 'ExternalNetwork',
     meta: { name: 'public' },
@@ -58,9 +64,13 @@ test('the nodes, the network, the address and a machine with a GPU are steps', (
   expect(done({ ...empty, address: 'http://portal.example' }).address).toBe(false);
   expect(done({ ...empty, address: 'https://portal.example' }).address).toBe(true);
   const instance = (status: boolean) =>
-    ({ meta: { name: 'a' }, status: { conditions: [{ type: 'GPUReady', status }] } }) as unknown as Instance;
-  expect(done({ ...empty, instances: [instance(false)] }).machine).toBe(false);
-  expect(done({ ...empty, instances: [instance(true)] }).machine).toBe(true);
+    ({
+      meta: { name: 'a' },
+      status: { phase: 'Running', conditions: [{ type: 'GPUReady', status }] },
+    }) as unknown as Instance;
+  expect(done({ ...empty, gpus: 1, instances: [instance(false)] }).machine).toBe(false);
+  expect(done({ ...empty, gpus: 1, instances: [instance(true)] }).machine).toBe(true);
+  expect(done({ ...empty, instances: [instance(false)] }).machine).toBe(true);
 });
 
 test('one after the other, to a machine that runs CUDA', () => {

@@ -2,7 +2,7 @@
 import type { Schemas } from '../api/client';
 import type { There } from '../api/setup';
 import { readyWithGpu } from './first-steps';
-import { nodeState } from './node';
+import { checksOf, nodeState } from './node';
 
 export const steps = [
   'you',
@@ -24,7 +24,9 @@ export const example = (b: Schemas['PriceBook']) => b.meta.name === 'default' &&
 export function done(x: There): Record<Step, boolean> {
   return {
     you: x.totp,
-    nodes: x.nodes.length > 0 && x.nodes.every((n) => nodeState(n) === 'Ready'),
+    nodes:
+      x.nodes.length > 0 &&
+      x.nodes.every((n) => nodeState(n) === 'Ready' && checksOf(n).every((c) => c.state !== 'failed')),
     network: x.external.some((n) => n.status?.phase === 'Ready'),
     address: x.address.startsWith('https://'),
     brand: (x.branding.revision ?? 0) > 0,
@@ -32,7 +34,8 @@ export function done(x: There): Record<Step, boolean> {
     images: x.images.some((i) => i.spec.public && i.status?.phase === 'Ready'),
     sizes: x.flavors.length > 0 && x.pools.length > 0,
     customer: x.organizations.length > 0,
-    machine: readyWithGpu(x.instances) !== undefined,
+    machine:
+      x.gpus > 0 ? readyWithGpu(x.instances) !== undefined : x.instances.some((i) => i.status?.phase === 'Running'),
   };
 }
 

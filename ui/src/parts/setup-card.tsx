@@ -8,15 +8,19 @@ import { useText } from '../i18n';
 import { done, fresh, remember, remembered, steps } from '../lib/setup';
 
 export function SetupCard({ session }: { session: Session }) {
+  const [dismissed, setDismissed] = useState(() => remembered() === 'dismissed');
+  return dismissed ? null : <Missing session={session} onDismiss={() => (remember('dismissed'), setDismissed(true))} />;
+}
+
+function Missing({ session, onDismiss }: { session: Session; onDismiss: () => void }) {
   const { t } = useText();
   const [, go] = useLocation();
-  const [dismissed, setDismissed] = useState(() => remembered() === 'dismissed');
   const { there } = useThere(session);
   const begin = there !== undefined && fresh(there) && !remembered();
   useEffect(() => {
     if (begin) go('/setup');
   }, [begin, go]);
-  if (!there || dismissed) return null;
+  if (!there) return null;
   const is = done(there);
   const open = steps.filter((s) => !is[s]);
   if (open.length === 0) return null;
@@ -34,7 +38,7 @@ export function SetupCard({ session }: { session: Session }) {
         </ul>
       </CardBody>
       <CardFooter>
-        <Button variant="link" isInline onClick={() => (remember('dismissed'), setDismissed(true))}>
+        <Button variant="link" isInline onClick={onDismiss}>
           {t('setup.dismiss')}
         </Button>
       </CardFooter>

@@ -32,6 +32,7 @@ import { conflict } from './conflict';
 import { charts } from './charts';
 import { tenant } from './tenant';
 import { certificates } from './certificates';
+import { wizard } from './wizard';
 
 export const later: Record<keyof typeof en, string> = {
   ...instances,
@@ -66,4 +67,5 @@ export const later: Record<keyof typeof en, string> = {
   ...charts,
   ...tenant,
   ...certificates,
+  ...wizard,
 };

@@ -31,6 +31,7 @@ import { conflict } from './conflict';
 import { charts } from './charts';
 import { tenant } from './tenant';
 import { certificates } from './certificates';
+import { wizard } from './wizard';
 
 export const later = {
   ...instances,
@@ -65,4 +66,5 @@ export const later = {
   ...charts,
   ...tenant,
   ...certificates,
+  ...wizard,
 } as const;

@@ -7,7 +7,9 @@ import type { There } from '../../api/setup';
 import { useText } from '../../i18n';
 import { readyWithGpu } from '../../lib/first-steps';
 import { formatBytes } from '../../lib/format';
-import { nodeState } from '../../lib/node';
+import { nodeState, troublesOf } from '../../lib/node';
+import { whyOf } from '../../lib/state';
+import { Note } from '../../parts/told';
 import { ExternalForm } from '../external-form';
 
 export function NodesStep({ nodes }: Pick<There, 'nodes'>) {
@@ -17,7 +19,8 @@ export function NodesStep({ nodes }: Pick<There, 'nodes'>) {
       <ul className="basalt-plain">
         {nodes.map((n) => (
           <li key={n.meta.id}>
-            <Link href={`/nodes/${n.meta.id}`}>{n.meta.name}</Link> {t(`node.${nodeState(n)}`)}
+            <Link href={`/nodes/${n.meta.id}`}>{n.meta.name}</Link> {t(`node.${nodeState(n)}`)}{' '}
+            <span className="basalt-note">{troublesOf(n).join('; ')}</span>
             {n.status?.storageBytes && (
               <span className="basalt-note">
                 {' '}
@@ -47,8 +50,7 @@ export function NetworkStep({ external }: Pick<There, 'external'>) {
       <ul className="basalt-plain">
         {external.map((n) => (
           <li key={n.meta.id}>
-            {n.meta.name} {t(`xnet.${n.status?.phase || 'Pending'}`)}{' '}
-            <span className="basalt-note">{n.status?.lastError}</span>
+            {n.meta.name} {t(`xnet.${n.status?.phase || 'Pending'}`)} <Note of={whyOf(n)} />
           </li>
         ))}
       </ul>
@@ -82,8 +84,7 @@ export function AddressStep({ address }: Pick<There, 'address'>) {
 
 export function MachineStep({ instances }: Pick<There, 'instances'>) {
   const { t } = useText();
-  const ready = readyWithGpu(instances);
-  const shown = ready ?? instances.find((i) => i.spec.vgpu);
+  const shown = readyWithGpu(instances) ?? instances[0];
   return (
     <p>
       {shown ? (
