@@ -131,7 +131,7 @@ func (s InstanceSpec) SameSize(o InstanceSpec) bool { return reflect.DeepEqual(s
 // QueuedFor is what an instance waits in the queue for.
 type QueuedFor string
 
-// What instances wait for; empty: a node.
+// QueuedForResize is a wait for another size; the empty QueuedFor is a wait for a node.
 const QueuedForResize QueuedFor = "Resize"
 
 // Waits reports whether an instance waits in the queue: for a node, or while it is

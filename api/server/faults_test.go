@@ -68,7 +68,7 @@ func TestAllFaultsOfReferences(t *testing.T) {
 			"spec.protocol spec.backends[0].port spec.network spec.backends[0].instance spec.backends[1].instance spec.floatingIP"},
 		{"floating IP", "POST", "floating-ips", `{"meta": {"name": "a", "organization": "acme", "project": "web"}, "spec": {"externalNetwork": "none", "instance": "none"}}`, "spec.externalNetwork spec.instance"},
 		{"backup", "POST", "backups", `{"meta": {"name": "a", "organization": "acme", "project": "web"}, "spec": {"volume": "none", "target": "none"}}`, "spec.volume spec.target"},
-		{"migration", "POST", "migrations", `{"meta": {"name": "a"}, "spec": {"instance": "none", "target": "none"}}`, "spec.instance spec.target"},
+		{"migration", "POST", "migrations", `{"meta": {"name": "a"}, "spec": {"instance": "none", "target": "none"}}`, "spec.target spec.instance"},
 		{"security group", "POST", "security-groups", `{"meta": {"name": "a", "organization": "acme", "project": "web"}, "spec": {"rules": [{"direction": "in", "protocol": "tcp", "group": "none"},
 			{"direction": "ingress", "protocol": "tcp", "group": "nobody"}]}}`, "spec.rules[0].direction spec.rules[0].group spec.rules[1].group"},
 		{"user", "POST", "users", `{"meta": {"name": "ann", "organization": "acme"}, "spec": {"grants": [{"role": "admin", "organization": "none"}, {"role": "member", "organization": "acme", "project": "none"}]}}`,

@@ -47,7 +47,7 @@ export async function person(view) {
   /** go to a page by the navigation, which a phone hides, opening the group that the page is in. */
   const go = async (group, name) => {
     const main = page.getByRole('navigation', { name: 'Main' });
-    if (view === 'phone') await press('open the menu', page.getByRole('button', { name: 'Global navigation' }));
+    if (view === 'phone') await press('open the menu', page.getByRole('button', { name: 'Menu', exact: true }));
     const link = main.getByRole('link', { name, exact: true });
     if (!(await link.isVisible())) await press(`open ${group}`, main.getByRole('button', { name: group, exact: true }));
     await press(`go to ${name}`, link);

@@ -113,7 +113,12 @@ func (s *guestStream) Close() error {
 }
 
 // CloseWrite implements transport.HalfCloser.
-func (s *guestStream) CloseWrite() error { return s.Conn.(transport.HalfCloser).CloseWrite() }
+func (s *guestStream) CloseWrite() error {
+	if err := s.Conn.(transport.HalfCloser).CloseWrite(); err != nil {
+		return fmt.Errorf("end of the stream to a guest: %w", err)
+	}
+	return nil
+}
 
 // dialThere connects to a port of a guest that another node runs.
 func (d *guestDialer) dialThere(ctx context.Context, node api.NodeID, to guestAddress) (net.Conn, error) {

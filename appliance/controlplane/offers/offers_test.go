@@ -302,7 +302,7 @@ func TestPricesAreTheInvoices(t *testing.T) {
 		for _, o := range slices.Concat(usual.Items, own.Items) {
 			for _, percent := range []int64{0, 100} {
 				compared++
-				rating, err := invoice.NewRating("org-1", prices, hour, hour.Add(time.Hour))
+				rating, err := invoice.NewRating("org-1", prices, invoice.Whole(hour, hour.Add(time.Hour)))
 				if err != nil {
 					t.Fatalf("seed %d: new rating: %v", seed, err)
 				}
