@@ -74,7 +74,7 @@ export function AddressStep({ address }: Pick<There, 'address'>) {
   const { t } = useText();
   return (
     <>
-      <p>{address ? <code>{address}</code> : t('setup.addressNone')}</p>
+      <p>{address ? <code>{address}</code> : t('wizard.addressNone')}</p>
       <p className="basalt-actions">
         <Link href="/mail">{t('mail.title')}</Link> <Link href="/certificates">{t('acme.title')}</Link>
       </p>

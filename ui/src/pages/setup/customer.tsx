@@ -86,7 +86,7 @@ export function CustomerStep() {
       <>
         <LinkReady user={made.user} onClose={() => setMade(null)} />
         <p>
-          {t('setup.finished')}{' '}
+          {t('wizard.finished')}{' '}
           <Link href={`/organizations/${made.organization.meta.id}`}>{made.organization.meta.name}</Link>
         </p>
       </>
@@ -110,7 +110,7 @@ export function CustomerStep() {
       />
       <TextField
         id="customer-project"
-        label={t('setup.customerProject')}
+        label={t('wizard.customerProject')}
         path="project.meta.name"
         value={form.project}
         onChange={set('project')}
@@ -119,7 +119,7 @@ export function CustomerStep() {
       <TextField
         id="customer-email"
         type="email"
-        label={t('setup.customerEmail')}
+        label={t('wizard.customerEmail')}
         path="admin.meta.name"
         value={form.email}
         onChange={set('email')}
@@ -139,7 +139,7 @@ export function CustomerStep() {
       />
       <div>
         <Button type="submit" isLoading={create.isPending} isDisabled={create.isPending}>
-          {t('setup.customerMake')}
+          {t('wizard.customerMake')}
         </Button>
       </div>
     </Form>

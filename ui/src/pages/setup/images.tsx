@@ -39,12 +39,12 @@ export function wanted(apps: Schemas['App'][], images: Image[]): Wanted[] {
 
 function State({ image: i }: { image?: Image }) {
   const { t, language } = useText();
-  if (!i) return <Label color="grey">{t('setup.imageMissing')}</Label>;
+  if (!i) return <Label color="grey">{t('wizard.imageMissing')}</Label>;
   const { phase, lastError, cause, progressBytes } = i.status ?? {};
   if (phase === 'Ready')
     return (
       <Label color="green" icon={<CheckCircleIcon />}>
-        {t('setup.imageReady')}
+        {t('wizard.imageReady')}
       </Label>
     );
   if (phase === 'Failed')
@@ -59,7 +59,7 @@ function State({ image: i }: { image?: Image }) {
   return (
     <div>
       <Label color="blue" icon={<InProgressIcon />}>
-        {t('setup.importing', { name: i.meta.name })}
+        {t('wizard.importing', { name: i.meta.name })}
       </Label>{' '}
       {progressBytes ? formatBytes(progressBytes, language) : ''} <Note of={told(lastError, cause)} />
     </div>
@@ -79,7 +79,9 @@ export function ImagesStep({ session, images }: { session: Session; images: Imag
       cell: (w) => (
         <div>
           {w.name}
-          {w.apps.length > 0 && <div className="basalt-note">{t('setup.imagesApps', { apps: w.apps.join(', ') })}</div>}
+          {w.apps.length > 0 && (
+            <div className="basalt-note">{t('wizard.imagesApps', { apps: w.apps.join(', ') })}</div>
+          )}
         </div>
       ),
     },
@@ -93,11 +95,11 @@ export function ImagesStep({ session, images }: { session: Session; images: Imag
           <Button
             variant="secondary"
             size="sm"
-            aria-label={t('setup.importOf', { name: w.name })}
+            aria-label={t('wizard.importOf', { name: w.name })}
             isLoading={bring.isPending && bring.variables.name === w.name}
             onClick={() => bring.mutate({ name: w.name, url: w.url })}
           >
-            {t('setup.import')}
+            {t('wizard.import')}
           </Button>
         ) : (
           '–'
@@ -112,7 +114,7 @@ export function ImagesStep({ session, images }: { session: Session; images: Imag
         columns={columns}
         query={{ data: { items }, error: apps.error, isPending: apps.isPending, refetch: apps.refetch }}
         keyOf={(w) => w.name}
-        empty={<p className="basalt-note">{t('setup.nothing')}</p>}
+        empty={<p className="basalt-note">{t('wizard.nothing')}</p>}
       />
       <div>
         <Button variant="secondary" onClick={() => setAdding(true)}>

@@ -56,7 +56,7 @@ test('a pool without a limit is unlimited', async () => {
 });
 
 test('the wizard has steps for nodes, network, address and a machine with a GPU', async () => {
-  const ready = { conditions: [{ type: 'GPUReady', status: true }] };
+  const ready = { phase: 'Running', conditions: [{ type: 'GPUReady', status: true }] };
   answering({
     branding: {},
     nodes: {

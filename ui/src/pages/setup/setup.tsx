@@ -69,7 +69,7 @@ function Body({ step, there, session }: { step: Step; there: There; session: Ses
     case 'prices':
       return (
         <>
-          {book && example(book) && <Alert component="p" variant="info" isInline title={t('setup.pricesExample')} />}
+          {book && example(book) && <Alert component="p" variant="info" isInline title={t('wizard.pricesExample')} />}
           <p>
             <Link href="/prices">{t('price.title')}</Link>
           </p>
@@ -109,9 +109,9 @@ export function Setup({ session, id }: { session: Session; id: string }) {
   return (
     <PageBody title={t('setup.title')}>
       <div className="basalt-stack">
-        <p className="basalt-note">{t('setup.help')}</p>
+        <p className="basalt-note">{t('wizard.help')}</p>
         <Views
-          label={t('setup.steps')}
+          label={t('wizard.steps')}
           views={steps.map((s, i) => ({
             href: `/setup/${s}`,
             title: `${i + 1}. ${t(`setup.${s}`)}${is[s] ? ' ✓' : ''}`,
@@ -123,15 +123,15 @@ export function Setup({ session, id }: { session: Session; id: string }) {
             {t(`setup.${step}`)}{' '}
             {is[step] && (
               <Label color="green" icon={<CheckCircleIcon />}>
-                {t('setup.done')}
+                {t('wizard.done')}
               </Label>
             )}
           </CardTitle>
           <CardBody className="basalt-stack">
-            <p>{t(`setup.${step}Help`)}</p>
+            <p>{t(`wizard.${step}Help`)}</p>
             {listed.has(step) && (
               <p className="basalt-note">
-                {what.length > 0 ? t('setup.there', { what: what.slice(0, 12).join(', ') }) : t('setup.nothing')}
+                {what.length > 0 ? t('wizard.there', { what: what.slice(0, 12).join(', ') }) : t('wizard.nothing')}
               </p>
             )}
             <Body step={step} there={there} session={session} />
@@ -140,10 +140,10 @@ export function Setup({ session, id }: { session: Session; id: string }) {
         <div className="basalt-actions">
           {after ? (
             <Button variant={is[step] ? 'primary' : 'secondary'} onClick={() => go(`/setup/${after}`)}>
-              {is[step] ? t('setup.continue') : t('setup.skip')}
+              {is[step] ? t('wizard.continue') : t('wizard.skip')}
             </Button>
           ) : (
-            <Button onClick={() => go('/')}>{t('setup.finish')}</Button>
+            <Button onClick={() => go('/')}>{t('wizard.finish')}</Button>
           )}
         </div>
       </div>

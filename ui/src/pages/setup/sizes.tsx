@@ -33,29 +33,29 @@ export function SizesStep({ flavors, pools }: { flavors: Schemas['Flavor'][]; po
   ];
   return (
     <>
-      <Title headingLevel="h3">{t('setup.sizesFlavors')}</Title>
+      <Title headingLevel="h3">{t('wizard.sizesFlavors')}</Title>
       <ObjectList
-        label={t('setup.sizesFlavors')}
+        label={t('wizard.sizesFlavors')}
         columns={sizes}
         query={list(flavors)}
         keyOf={(f) => f.meta.id ?? f.meta.name}
-        empty={<p className="basalt-note">{t('setup.nothing')}</p>}
+        empty={<p className="basalt-note">{t('wizard.nothing')}</p>}
       />
       <div>
         <Button variant="secondary" onClick={() => add('flavor')}>
           {t('flv.create')}
         </Button>
       </div>
-      <Title headingLevel="h3">{t('setup.sizesPools')}</Title>
+      <Title headingLevel="h3">{t('wizard.sizesPools')}</Title>
       <p>
-        {n > 0 ? t('setup.sizesGpus', { n }) : t('setup.sizesNoGpus')} <Link href="/nodes">{t('nav.nodes')}</Link>
+        {n > 0 ? t('wizard.sizesGpus', { n }) : t('wizard.sizesNoGpus')} <Link href="/nodes">{t('nav.nodes')}</Link>
       </p>
       <ObjectList
-        label={t('setup.sizesPools')}
+        label={t('wizard.sizesPools')}
         columns={sets}
         query={list(pools)}
         keyOf={(p) => p.meta.id ?? p.meta.name}
-        empty={<p className="basalt-note">{t('setup.nothing')}</p>}
+        empty={<p className="basalt-note">{t('wizard.nothing')}</p>}
       />
       <div>
         <Button variant="secondary" onClick={() => add('pool')}>

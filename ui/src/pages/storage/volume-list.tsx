@@ -100,9 +100,7 @@ export function VolumeList({ session, label, list, query, ofInstance, empty }: P
         <>
           {formatBytes(v.status?.sizeBytes || v.spec.sizeBytes || 0, language)}
           {v.status?.allocatedBytes !== undefined && (
-            <div className="basalt-note">
-              {t('vol.used', { size: formatBytes(v.status.allocatedBytes, language) })}
-            </div>
+            <div className="basalt-note">{t('vol.used', { size: formatBytes(v.status.allocatedBytes, language) })}</div>
           )}
         </>
       ),
