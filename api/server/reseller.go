@@ -78,7 +78,7 @@ func (h *handlers) maySell(ctx context.Context, organization string) error {
 }
 
 // active refuses to create, change or start anything in an organization that is
-// suspended, or whose reseller is.
+// suspended, or a seller above it is. Why a seller is suspended is not for its customers.
 func (h *handlers) active(ctx context.Context, organization string) error {
 	for id := organization; id != ""; id = h.parentOf(ctx, id) {
 		o, err := h.opts.Store.Get(ctx, api.KindOrganization, id)
@@ -91,6 +91,10 @@ func (h *handlers) active(ctx context.Context, organization string) error {
 		org, err := api.Decode[api.Organization](o)
 		if err != nil {
 			return err
+		}
+		if id != organization && (org.Spec.Restricted != nil || org.Spec.Suspended != nil) {
+			return api.Errorf(api.CodeForbidden, "nothing can be created or started in this organization, because its seller is suspended or restricted").
+				WithHint("it may still read, stop and delete; ask your provider")
 		}
 		if r := org.Spec.Restricted; r != nil {
 			return api.Errorf(api.CodeForbidden, "organization %s cannot create or start anything: %s", o.Meta.Name, r.Reason).

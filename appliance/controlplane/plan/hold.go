@@ -8,15 +8,18 @@ import (
 )
 
 // hold returns why an instance must not run although its owner wants it to: its
-// organization, or that one's reseller, is suspended. It is empty if nothing holds the
-// instance.
+// organization, or a seller above it, is suspended. It is empty if nothing holds the
+// instance. Why a seller is suspended is not for its customers.
 func hold(s *State, in api.Instance) string {
 	for id := in.Meta.Organization; id != ""; {
 		o, ok := s.Organizations[id]
 		if !ok {
 			return ""
 		}
-		if o.Spec.Suspended != nil {
+		switch {
+		case o.Spec.Suspended != nil && id != in.Meta.Organization:
+			return "the seller of its organization is suspended"
+		case o.Spec.Suspended != nil:
 			return "organization " + o.Meta.Name + " is suspended: " + cmp.Or(o.Spec.Suspended.Reason, "no reason was given")
 		}
 		id = o.Meta.Organization

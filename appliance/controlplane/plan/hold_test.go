@@ -40,7 +40,7 @@ func TestSuspendedIsHeld(t *testing.T) {
 	check("the customer", "org-customer is suspended: invoice 7 is open", "", "")
 	suspend("org-customer", "org-reseller", nil)
 	suspend("org-reseller", "", &api.OrganizationSuspension{})
-	check("the reseller", "org-reseller is suspended: no reason", "org-reseller", "")
+	check("the reseller", "the seller of its organization is suspended", "org-reseller is suspended: no reason", "")
 
 	s.instance("d", "flv-1", 0, 0) // held from its first assignment on
 	of("d", "org-customer")
