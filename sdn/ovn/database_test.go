@@ -209,7 +209,7 @@ func TestApplyToADatabase(t *testing.T) {
 
 	apply(t, other, sdn.Topology{Cluster: "c1"})
 	for table, want := range map[string]int{nb.LogicalSwitchTable: 1, nb.LogicalSwitchPortTable: 0, nb.LogicalRouterTable: 0, nb.LogicalRouterPortTable: 0,
-		nb.PortGroupTable: 2, nb.DHCPOptionsTable: 0, nb.DNSTable: 0, nb.NATTable: 0, nb.HAChassisGroupTable: 0, nb.AddressSetTable: 2} {
+		nb.PortGroupTable: 3, nb.DHCPOptionsTable: 0, nb.DNSTable: 0, nb.NATTable: 0, nb.HAChassisGroupTable: 0, nb.AddressSetTable: 2} {
 		if n := count(t, other, table); n != want {
 			t.Errorf("after an empty topology table %s has %d rows, want %d", table, n, want)
 		}

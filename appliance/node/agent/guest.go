@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -129,6 +130,7 @@ const (
 	setupRuns   = "running" // passwords, keys and programs may not be installed yet
 	setupDone   = "done"
 	setupErrors = "errors" // cloud-init has ended with errors
+	setupNone   = "none"   // the guest has no cloud-init: there is no condition
 )
 
 // setupOpen reports whether the guest should be queried for its set-up because that
@@ -146,12 +148,19 @@ func setupOpen(st api.InstanceStatus, now time.Time) bool {
 // is written when the last stage has ended.
 const askSetup = `cat /run/cloud-init/result.json 2>/dev/null || { test -d /run/cloud-init && echo running; }`
 
+// guestSetup queries the guest. One that is too busy to answer is most likely being set
+// up: it is queried again, until it answers.
 func (rec *instanceReconciler) guestSetup(ctx context.Context, id api.InstanceID) setup {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	r, err := rec.o.Machines.AgentExec(ctx, id, hypervisor.Exec{Argv: []string{"sh", "-c", askSetup}, MaxOutput: 16 << 10})
-	if err != nil || r.ExitCode != 0 {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return setup{reason: setupRuns}
+	case err != nil:
 		return setup{}
+	case r.ExitCode != 0:
+		return setup{reason: setupNone}
 	}
 	return readSetup(r.Stdout)
 }

@@ -1,8 +1,11 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -54,6 +57,11 @@ func TestSetUpIsOfOneRun(t *testing.T) {
 	if !setupOpen(w.in.Status, w.now.Add(time.Hour)) {
 		t.Error("setupOpen of a set-up that runs for an hour = false, want true")
 	}
+	w.s.setup = setup{reason: setupNone}
+	w.turn(false)
+	if c, ok := condition(w.in.Status, condSetUp); ok {
+		t.Errorf("condition SetUp of a guest that answered that it has no cloud-init = %+v, want none", c)
+	}
 	w.s.setup = setup{reason: setupDone}
 	w.turn(false)
 	w.s.setup = setup{}
@@ -66,4 +74,43 @@ func TestSetUpIsOfOneRun(t *testing.T) {
 	if c, ok := condition(w.in.Status, condSetUp); ok {
 		t.Errorf("condition SetUp of the stopped instance = %+v, want none", c)
 	}
+}
+
+// answers is a guest agent that answers as the function does.
+type answers struct {
+	hypervisor.Driver
+	exec func(context.Context) (hypervisor.ExecResult, error)
+}
+
+func (a answers) AgentExec(ctx context.Context, _ api.InstanceID, _ hypervisor.Exec) (hypervisor.ExecResult, error) {
+	return a.exec(ctx)
+}
+
+// TestGuestSetup checks what the answers of a guest mean. A guest that was busy once, when its
+// tools were known only after the boot time, was not queried any more.
+func TestGuestSetup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			what string
+			exec func(context.Context) (hypervisor.ExecResult, error)
+			want string
+		}{
+			{"busy", func(ctx context.Context) (hypervisor.ExecResult, error) {
+				<-ctx.Done()
+				return hypervisor.ExecResult{}, ctx.Err()
+			}, setupRuns},
+			{"no agent", func(context.Context) (hypervisor.ExecResult, error) {
+				return hypervisor.ExecResult{}, errors.New("no agent")
+			}, ""},
+			{"no cloud-init", func(context.Context) (hypervisor.ExecResult, error) { return hypervisor.ExecResult{ExitCode: 1}, nil }, setupNone},
+			{"ended", func(context.Context) (hypervisor.ExecResult, error) {
+				return hypervisor.ExecResult{Stdout: []byte(`{"v1": {"errors": []}}`)}, nil
+			}, setupDone},
+		} {
+			rec := &instanceReconciler{core: &core{o: Options{Machines: answers{exec: c.exec}}}}
+			if got := rec.guestSetup(t.Context(), "ins-1"); got.reason != c.want {
+				t.Errorf("set-up of a guest that is %q = %q, want %q", c.what, got.reason, c.want)
+			}
+		}
+	})
 }

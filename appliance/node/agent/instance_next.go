@@ -310,7 +310,11 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 			st.LastError, st.Cause = plainly(api.CauseGPUEnded, ready.message).Parts()
 		}
 	}
-	if s.setup.reason != "" {
+	switch s.setup.reason {
+	case "":
+	case setupNone:
+		clearCondition(&st, condSetUp)
+	default:
 		setCondition(&st, condSetUp, s.setup.reason == setupDone, s.setup.reason, s.setup.errors, now)
 	}
 	if s.unclaimed {
