@@ -211,6 +211,9 @@ func NewToken(ctx context.Context, s Store, id api.JoinTokenID) (text, hash stri
 			peers = append(peers, n.Spec.PeerAddresses...)
 		}
 	}
+	if len(peers) == 0 { // a new cluster's first node has not registered its addresses yet
+		return "", "", api.Errorf(api.CodeUnavailable, "no member has registered the addresses yet that a join token contains").WithHint("try again in a few seconds")
+	}
 	t, err := pki.NewToken(a.Cluster, print, peers, string(id))
 	return t.String(), t.Hash(), err
 }

@@ -187,3 +187,19 @@ func TestRecord(t *testing.T) {
 		t.Errorf("loading a damaged record: got error %v", err)
 	}
 }
+
+// A token without an address of a member could not be used.
+func TestNoTokenWithoutAddresses(t *testing.T) {
+	s := founded(t)
+	nodes, err := listNodes(t.Context(), s)
+	if err != nil || len(nodes) != 1 {
+		t.Fatalf("nodes = %+v (error %v), want one", nodes, err)
+	}
+	if _, err := s.Apply(t.Context(), api.Batch{At: now, Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindNode, ID: nodes[0].Meta.ID, Name: nodes[0].Meta.Name,
+		Expect: api.AnyRevision, Data: api.Encode(api.NodeSpec{})}}}); err != nil {
+		t.Fatal(err)
+	}
+	if text, _, err := NewToken(t.Context(), s, "tok-000000000001"); api.CodeOf(err) != api.CodeUnavailable {
+		t.Errorf("token of a cluster without addresses = %q, error %v; want %s", text, err, api.CodeUnavailable)
+	}
+}

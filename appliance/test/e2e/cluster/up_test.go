@@ -197,10 +197,15 @@ func (c *cluster) join(n int) {
 func (c *cluster) token(life time.Duration) string {
 	c.t.Helper()
 	at := time.Now().Add(life)
-	tok, err := client.Of[api.JoinToken](c.op()).Create(c.ctx, api.JoinToken{Meta: api.Meta{Name: "t-" + strconv.FormatInt(time.Now().UnixNano(), 36)}, Spec: api.JoinTokenSpec{ExpiresAt: &at}})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	var tok api.JoinToken
+	patience.Until(c.t, time.Minute, "a member has registered its addresses", func() (created bool) {
+		var err error
+		tok, err = client.Of[api.JoinToken](c.op()).Create(c.ctx, api.JoinToken{Meta: api.Meta{Name: "t-" + strconv.FormatInt(time.Now().UnixNano(), 36)}, Spec: api.JoinTokenSpec{ExpiresAt: &at}})
+		if err != nil && api.CodeOf(err) != api.CodeUnavailable {
+			c.t.Fatal(err)
+		}
+		return err == nil
+	})
 	return tok.Token
 }
 
