@@ -122,7 +122,7 @@ step('a reseller and its first customer', async () => {
   await press('create a project', button(page, 'Create project'));
   await enter(dialog.locator('#project-name'), 'vision');
   await press('create it', dialog.getByRole('button', { name: 'Create' }));
-  await page.getByRole('gridcell', { name: 'vision', exact: true }).waitFor();
+  await page.getByRole('main').getByText('vision', { exact: true }).waitFor();
   await press('to its members', tab('Members'));
   await press('add an administrator', button(page, 'Add administrator'));
   await enter(dialog.getByLabel('E-mail address'), 'bea@beta.example');

@@ -115,7 +115,7 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.record': 'Erfassen',
   'cust.creditNotes': 'Gutschriften',
   'cust.creditNote': 'Gutschrift ausstellen',
-  'cust.creditNoteOf': 'Gutschrift zu {number} ausstellen',
+  'cust.creditNoteOf': 'Gutschrift ausstellen: {number}',
   'cust.creditNoteTitle': 'Gutschrift zu {number} ausstellen?',
   'cust.creditNoteHelp':
     'Schreibt den Restbetrag der Rechnung samt Steuern gut. Einen Teil schreiben Sie mit basalt invoice credit gut.',

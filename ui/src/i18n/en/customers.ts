@@ -111,7 +111,7 @@ export const customers = {
   'cust.record': 'Record',
   'cust.creditNotes': 'Credit notes',
   'cust.creditNote': 'Issue credit note',
-  'cust.creditNoteOf': 'Issue a credit note for {number}',
+  'cust.creditNoteOf': 'Issue credit note for {number}',
   'cust.creditNoteTitle': 'Issue a credit note for {number}?',
   'cust.creditNoteHelp':
     'Credits the remaining amount of the invoice, including taxes. To credit part of it, use basalt invoice credit.',
