@@ -102,8 +102,7 @@ for (const [role, email] of [
   step(`every page of ${role === 'operator' ? 'an' : 'a'} ${role}`, () => tour(role, email));
 
 step('links lead to every page', () => {
-  for (const route of routes)
-    if (!reached.has(route) && route !== byProvider) complain(`no link leads to ${route}`);
+  for (const route of routes) if (!reached.has(route) && route !== byProvider) complain(`no link leads to ${route}`);
 });
 
 await run();
