@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -153,10 +154,13 @@ func TestSuspension(t *testing.T) {
 	if err := suspend(w.op, shop.Meta.ID, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := suspend(w.op, r.Meta.ID, &api.OrganizationSuspension{}); err != nil {
+	if err := suspend(w.op, r.Meta.ID, &api.OrganizationSuspension{Reason: "wholesale unpaid"}); err != nil {
 		t.Fatal(err)
 	}
 	check("its reseller is", true)
+	if _, err := launch(admin, "more"); err == nil || strings.Contains(err.Error(), "wholesale unpaid") {
+		t.Errorf("customer of a suspended reseller: error %v, want one without the reseller's reason", err)
+	}
 	_, err := client.Of[api.Organization](seller).Create(ctx, api.Organization{Meta: api.Meta{Name: "next"}})
 	wantErr(t, err, api.CodeForbidden, "")
 }

@@ -1,5 +1,5 @@
-// The wizard from an empty cluster to the first customer and an instance that uses a GPU. Completed steps are derived from the existing objects;
-// each step has an address, so that users can continue where they stopped.
+// The wizard from an empty cluster to the first customer and an instance that uses a GPU. Completed steps are derived
+// from the existing objects; each step has an address, so that users can continue where they stopped.
 import { Alert, Button, Card, CardBody, CardTitle, Label } from '@patternfly/react-core';
 import { CheckCircleIcon } from '@patternfly/react-icons';
 import { lazy, useEffect, type ReactNode } from 'react';
