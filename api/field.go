@@ -7,8 +7,11 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/basalt-gpu/basalt/api/rawjson"
 )
 
 // A field is what lists can be sorted by and filtered by with a field selector: a
@@ -41,22 +44,33 @@ func StateOf(o Object) string {
 }
 
 // instanceState is InstancePhaseOf, but decodes only the fields that it depends on,
-// since lists call it for every instance.
+// since lists call it for every instance. Fields that cannot be decoded count as empty.
 func instanceState(o Object) InstancePhase {
-	var a struct {
-		Node     NodeID `json:"node"`
-		Epoch    int64  `json:"epoch"`
-		NodeLost bool   `json:"nodeLost"`
-	}
-	var s struct {
-		Node  NodeID        `json:"node"`
-		Epoch int64         `json:"epoch"`
-		Phase InstancePhase `json:"phase"`
-	}
-	// Fields that cannot be decoded count as empty.
-	_, _ = json.Unmarshal(o.Assignment, &a), json.Unmarshal(o.Status, &s)
-	return InstancePhaseOf(Instance{Meta: o.Meta, Assignment: InstanceAssignment{Node: a.Node, Epoch: a.Epoch, NodeLost: a.NodeLost},
-		Status: InstanceStatus{Node: s.Node, Epoch: s.Epoch, Phase: s.Phase}})
+	var a InstanceAssignment
+	var s InstanceStatus
+	rawjson.Members(o.Assignment, func(name, value []byte) bool {
+		switch string(name) {
+		case "node":
+			a.Node = NodeID(textOf(value))
+		case "epoch":
+			a.Epoch, _ = strconv.ParseInt(string(value), 10, 64)
+		case "nodeLost":
+			a.NodeLost = string(value) == "true"
+		}
+		return true
+	})
+	rawjson.Members(o.Status, func(name, value []byte) bool {
+		switch string(name) {
+		case "node":
+			s.Node = NodeID(textOf(value))
+		case "epoch":
+			s.Epoch, _ = strconv.ParseInt(string(value), 10, 64)
+		case "phase":
+			s.Phase = InstancePhase(textOf(value))
+		}
+		return true
+	})
+	return InstancePhaseOf(Instance{Meta: o.Meta, Assignment: a, Status: s})
 }
 
 // FieldOf returns the value of a field of the object's kind: a string, bool,
@@ -102,21 +116,16 @@ func given(s string) any {
 // scalarAt returns the string, bool or number at a path of a JSON object, or nil.
 func scalarAt(raw json.RawMessage, path string) any {
 	name, rest, deeper := strings.Cut(path, ".")
-	var in map[string]json.RawMessage
-	if len(raw) == 0 || json.Unmarshal(raw, &in) != nil {
-		return nil
-	}
+	at := rawjson.Member(raw, name)
 	if deeper {
-		return scalarAt(in[name], rest)
+		return scalarAt(at, rest)
 	}
-	at := in[name]
 	if len(at) == 0 {
 		return nil
 	}
 	switch at[0] {
 	case '"':
-		var s string
-		if json.Unmarshal(at, &s) == nil && s != "" {
+		if s := textOf(at); s != "" {
 			return s
 		}
 	case 't', 'f':
@@ -125,6 +134,15 @@ func scalarAt(raw json.RawMessage, path string) any {
 		return json.Number(at)
 	}
 	return nil
+}
+
+// textOf returns the text of an encoded string; empty if it is something else.
+func textOf(value []byte) string {
+	s, plain := rawjson.Text(value)
+	if !plain && json.Unmarshal(value, &s) != nil {
+		return ""
+	}
+	return s
 }
 
 // fieldText returns a field's value as it is written in a selector; false if there is

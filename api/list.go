@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/base64"
+	"slices"
 	"strings"
 )
 
@@ -84,9 +85,15 @@ func (p *ListPage) Take(q ListQuery, o Object) bool {
 		p.Continue = q.After(p.Items[q.Limit-1].Meta)
 		return false
 	}
+	if len(p.Items) == longPage {
+		p.Items = slices.Grow(p.Items, q.Limit-longPage)
+	}
 	p.Items = append(p.Items, o)
 	return true
 }
+
+// longPage is the length from which on a page has room for all objects of the limit at once.
+const longPage = 64
 
 // NameToken returns the page token for a position in the order of names.
 func NameToken(parts ...string) string {

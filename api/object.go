@@ -1,7 +1,7 @@
 // Package api holds Basalt's kinds: what an operator or tenant asks for
 // (Spec), where the planner puts it (Assignment) and what the node's agent saw
 // (Status). Every field has exactly one writer. The package imports only the
-// standard library; types.gen.go comes from openapi.yaml.
+// standard library and rawjson; types.gen.go comes from openapi.yaml.
 package api
 
 import (

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"sort"
 
@@ -16,18 +17,25 @@ func (v View) List(q api.ListQuery) (api.ListPage, error) {
 		err := v.listByName(&page, q)
 		return page, err
 	}
-	err := v.walk(q, func(id string) (more bool, err error) {
-		o, err := v.object(key{q.Kind, id})
-		if err != nil || o == nil {
-			return true, err
+	err := v.walk(q, func(id string, raw []byte) (more bool, err error) {
+		if raw == nil {
+			raw = v.raw(key{q.Kind, id})
 		}
-		return page.Take(q, *o), nil
+		if raw == nil {
+			return true, nil
+		}
+		o, err := decodeObject(raw)
+		if err != nil {
+			return false, fmt.Errorf("%s %s: %w", q.Kind, id, err)
+		}
+		return page.Take(q, o), nil
 	})
 	return page, err
 }
 
-// walk calls fn with the IDs after q.Continue, in order, that may match q.
-func (v View) walk(q api.ListQuery, fn func(id string) (bool, error)) error {
+// walk calls fn with the IDs after q.Continue, in order, that may match q, and with the
+// stored objects if it comes across them.
+func (v View) walk(q api.ListQuery, fn func(id string, raw []byte) (bool, error)) error {
 	if q.Name != "" {
 		return v.walkNamed(q, fn)
 	}
@@ -40,12 +48,15 @@ func (v View) walk(q api.ListQuery, fn func(id string) (bool, error)) error {
 	}
 	c := v.tx.Bucket(bucket).Cursor()
 	start := append(bytes.Clone(prefix), q.Continue...)
-	for k, _ := c.Seek(start); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+	for k, raw := c.Seek(start); bytes.HasPrefix(k, prefix); k, raw = c.Next() {
 		id := string(k[len(prefix):])
 		if id <= q.Continue {
 			continue
 		}
-		if more, err := fn(id); !more || err != nil {
+		if len(raw) == 0 { // of an index
+			raw = nil
+		}
+		if more, err := fn(id, raw); !more || err != nil {
 			return err
 		}
 	}
@@ -54,7 +65,7 @@ func (v View) walk(q api.ListQuery, fn func(id string) (bool, error)) error {
 
 // walkNamed walks the objects of one name, of which there is at most one per
 // project.
-func (v View) walkNamed(q api.ListQuery, fn func(id string) (bool, error)) error {
+func (v View) walkNamed(q api.ListQuery, fn func(id string, raw []byte) (bool, error)) error {
 	prefix := join(string(q.Kind), q.Name, "")
 	var ids []string
 	c := v.tx.Bucket(bucketNames).Cursor()
@@ -63,7 +74,7 @@ func (v View) walkNamed(q api.ListQuery, fn func(id string) (bool, error)) error
 	}
 	slices.Sort(ids)
 	for _, id := range ids[sort.Search(len(ids), func(i int) bool { return ids[i] > q.Continue }):] {
-		if more, err := fn(id); !more || err != nil {
+		if more, err := fn(id, nil); !more || err != nil {
 			return err
 		}
 	}

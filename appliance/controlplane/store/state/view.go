@@ -3,7 +3,6 @@ package state
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -104,7 +103,7 @@ func (v View) Each(kinds []api.Kind, f func(api.Object) bool) error {
 }
 
 func (v View) object(k key) (*api.Object, error) {
-	raw := v.tx.Bucket(bucketObjects).Get(join(string(k.kind), k.id))
+	raw := v.raw(k)
 	if raw == nil {
 		return nil, nil
 	}
@@ -114,6 +113,9 @@ func (v View) object(k key) (*api.Object, error) {
 	}
 	return &o, nil
 }
+
+// raw returns a stored object, nil if there is none. The bytes belong to bbolt.
+func (v View) raw(k key) []byte { return v.tx.Bucket(bucketObjects).Get(join(string(k.kind), k.id)) }
 
 func (v View) named(kind api.Kind, organization, project, name string) (ids []string, err error) {
 	prefix := join(string(kind), name, organization, project, "")
@@ -197,14 +199,6 @@ func organizationKey(o api.Object) []byte {
 
 func nameKey(o api.Object) []byte {
 	return join(string(o.Kind), o.Meta.Name, o.Meta.Organization, o.Meta.Project, o.Meta.ID)
-}
-
-func decodeObject(raw []byte) (api.Object, error) {
-	var o api.Object
-	if err := json.Unmarshal(raw, &o); err != nil { // copies what it keeps: raw is bbolt's
-		return o, fmt.Errorf("decode stored object: %w", err)
-	}
-	return o, nil
 }
 
 func join(parts ...string) []byte { return []byte(strings.Join(parts, "\x00")) }
