@@ -4,8 +4,10 @@ import type { Schemas } from '../api/client';
 type Disk = Schemas['Disk'];
 type Node = Schemas['Node'];
 
+/** sharedPools are the storage pools that all nodes reach. */
+export const sharedPools = ['ceph', 'ceph-hdd', 'ceph-ssd', 'ceph-nvme', 'shared'];
 /** builtinPools are the storage pools whose names are fixed. */
-export const builtinPools = ['ceph', 'ceph-hdd', 'ceph-ssd', 'ceph-nvme', 'shared', 'local'];
+export const builtinPools = [...sharedPools, 'local'];
 
 /** DiskPool is a storage pool on disks, of one node or of several. */
 export interface DiskPool {

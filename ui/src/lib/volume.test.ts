@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newVolume, placeOf, volumeOf, volumeState } from './volume';
+import { migratable, newVolume, placeOf, volumeOf, volumeState } from './volume';
 
 test('a draft becomes what is sent', () => {
   expect(volumeOf({ ...newVolume(), name: ' data ' }, 'p').spec).toEqual({ sizeBytes: 10 * 2 ** 30 });
@@ -36,4 +36,19 @@ test('where a volume is', () => {
 test('a rollback shows until it is done', () => {
   expect(volumeState(volume({ rollback: { snapshot: 's', count: 2 } }, { rollbacks: 1 }))).toBe('RollingBack');
   expect(volumeState(volume({ rollback: { snapshot: 's', count: 2 } }, { rollbacks: 2 }))).toBe('Ready');
+});
+
+test('which volumes can be migrated', () => {
+  const on = (pool: string, spec: object = {}, status: object = {}) => ({
+    ...volume(spec, status),
+    assignment: { node: 'node-1', pool },
+  });
+  expect(migratable(on('local'))).toBe(true);
+  expect(migratable(on('fast'))).toBe(true);
+  expect(migratable(on('ceph-ssd'))).toBe(false);
+  expect(migratable(on('shared'))).toBe(false);
+  expect(migratable(on('local', { instance: 'ins-1' }))).toBe(false);
+  expect(migratable(on('local', {}, { attached: 'ins-1' }))).toBe(false);
+  expect(migratable(on('local', { root: true }))).toBe(false);
+  expect(migratable(volume({}))).toBe(false);
 });

@@ -1,5 +1,6 @@
 // The form that creates a volume, and the state of a volume.
 import type { Schemas } from '../api/client';
+import { sharedPools } from './disk-pool';
 import { bytesOf, type Size } from './size';
 import { stateOf, type State } from './state';
 
@@ -77,3 +78,11 @@ export function placeOf({ spec, status }: Volume): { instance: string; doing: ''
   if (spec.instance) return { instance: spec.instance, doing: '' };
   return { instance: open, doing: open ? 'detaching' : '' };
 }
+
+/** migratable tells whether a volume can be copied to another node: it is stored on one, and no instance has it. */
+export const migratable = (v: Volume) =>
+  !v.spec.root &&
+  !placeOf(v).instance &&
+  !v.meta.deletedAt &&
+  !!v.assignment?.node &&
+  !sharedPools.includes(v.assignment.pool ?? '');

@@ -113,6 +113,8 @@ export const operator: Record<keyof typeof en, string> = {
     'Die Instanz läuft während der Migration weiter und pausiert am Ende kurz. Der Fortschritt wird unter Wartung angezeigt.',
   'all.moveStopped':
     'Die Festplatten, die nur ihr Knoten hat, werden mit ihren Snapshots, den UEFI-Variablen und dem TPM kopiert. Wird die Instanz währenddessen gestartet, wartet sie auf das Ende der Migration. Der Fortschritt wird unter Wartung angezeigt.',
+  'all.moveVolume':
+    'Das Volume wird mit seinen Snapshots und mit den Daten, die es als Klon teilt, auf den anderen Knoten kopiert. Wird es an eine Instanz angehängt, endet die Migration. Der Fortschritt wird unter Wartung angezeigt.',
   'all.target': 'Zielknoten',
   'all.anyTarget': 'Automatisch',
   'all.noTarget': 'Kein anderer Knoten ist verfügbar.',

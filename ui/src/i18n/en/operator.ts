@@ -111,6 +111,8 @@ export const operator = {
     'The instance keeps running during the migration and pauses briefly at the end. Progress is shown under Maintenance.',
   'all.moveStopped':
     'The disks that only its node has are copied, with their snapshots, UEFI variables and TPM. If the instance is started meanwhile, it waits for the end of the migration. Progress is shown under Maintenance.',
+  'all.moveVolume':
+    'The volume is copied to the other node, with its snapshots and the data that it shares as a clone. Attaching it to an instance ends the migration. Progress is shown under Maintenance.',
   'all.target': 'Target node',
   'all.anyTarget': 'Automatic',
   'all.noTarget': 'No other node is available.',

@@ -8,6 +8,7 @@ import { useOrganizationNames } from '../../api/cluster';
 import { collections } from '../../api/collection';
 import { useGpus, useNodes } from '../../api/queries';
 import type { Session } from '../../api/session';
+import { Move } from '../../forms/move';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import type { Facet } from '../../lib/narrow';
@@ -21,7 +22,6 @@ import { PhaseLabel } from '../../parts/phase';
 import { useProject } from '../../parts/project';
 import { Time } from '../../parts/time';
 import { Note } from '../../parts/told';
-import { Move } from './move';
 
 /** A running instance with a virtual GPU cannot be migrated. */
 const migratable = (i: Instance) =>
@@ -149,7 +149,7 @@ export function AllInstances({ session }: { session: Session }) {
         bulk={bulk}
         empty={<Empty title={t('inst.empty')} help={t('inst.emptyHelp')} icon={ServerIcon} />}
       />
-      {moving && <Move instance={moving} nodes={nodes.data?.items ?? []} onClose={() => move(null)} />}
+      {moving && <Move of={moving} onClose={() => move(null)} />}
       {dialog}
     </PageBody>
   );

@@ -5,10 +5,11 @@ import { Link } from 'wouter';
 import { useInstances } from '../../api/queries';
 import { may, type Session } from '../../api/session';
 import { mostChoices, removeVolume, type Volume } from '../../api/storage';
+import { Move } from '../../forms/move';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import { whyOf } from '../../lib/state';
-import { placeOf, volumeState } from '../../lib/volume';
+import { migratable, placeOf, volumeState } from '../../lib/volume';
 import { ObjectList, type Column, type Listing } from '../../parts/list';
 import { useRemoval } from '../../parts/removal';
 import { StateLabel } from '../../parts/state';
@@ -31,6 +32,7 @@ export function VolumeList({ session, label, list, query, ofInstance, empty }: P
   const { project, projects } = useProject();
   const instances = useInstances({ project, limit: mostChoices });
   const [doing, setDoing] = useState<{ action: VolumeAction; volume: Volume } | null>(null);
+  const [moving, move] = useState<Volume | null>(null);
   const removal = useRemoval<Volume>({
     remove: removeVolume,
     title: (name) => t('vol.deleteTitle', { name }),
@@ -59,6 +61,7 @@ export function VolumeList({ session, label, list, query, ofInstance, empty }: P
       act('snapshot'),
       act('grow'),
       act('limits'),
+      may(session, 'operator') && migratable(volume) && { text: t('all.move'), run: () => move(volume) },
       !root && { text: t('common.delete'), danger: true, run: () => removal.ask(volume) },
     ];
   };
@@ -141,6 +144,7 @@ export function VolumeList({ session, label, list, query, ofInstance, empty }: P
         empty={empty}
       />
       {doing && <VolumeDialog {...doing} onClose={() => setDoing(null)} />}
+      {moving && <Move of={moving} onClose={() => move(null)} />}
       {removal.dialog}
     </>
   );
