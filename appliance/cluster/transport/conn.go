@@ -34,6 +34,23 @@ func userTimeout(raw syscall.RawConn, d time.Duration) error {
 	return err
 }
 
+// received reports whether the other machine has acknowledged all that was sent.
+func received(c net.Conn) bool {
+	sc, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var info *unix.TCPInfo
+	if e := raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) }); e != nil || err != nil {
+		return false
+	}
+	return info.Unacked == 0
+}
+
 // longestPause is how long the receiver of a stream that allows pauses may not read.
 const longestPause = 5 * time.Minute
 

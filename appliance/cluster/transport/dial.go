@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// dialTimeout is the time limit of one path's TCP and TLS handshakes.
-	dialTimeout = 3 * time.Second
+	// connectTimeout is the time limit of one path's TCP handshake, which the other
+	// machine's kernel answers. That of TLS has handshakeTimeout: its process may be busy.
+	connectTimeout = 3 * time.Second
 	// stagger is how long a path has before the next one is tried in parallel.
 	stagger = 250 * time.Millisecond
 )
@@ -98,10 +99,8 @@ func wrongTime(err error) bool {
 
 // dialPath connects on one path and records the result.
 func (c *Client) dialPath(ctx context.Context, node api.NodeID, address, alpn string) (*conn, error) {
-	limit, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
 	begin, trust := time.Now(), c.certificates.Generation()
-	t, err := dialTLS(limit, address, c.certificates.ClientConfig(node, alpn))
+	t, err := dialTLS(ctx, address, c.certificates.ClientConfig(node, alpn))
 	if err != nil {
 		err = fmt.Errorf("node %s on %s: %w", node, address, err)
 		if ctx.Err() == nil { // otherwise another path was faster, or the caller gave up
@@ -119,10 +118,14 @@ func (c *Client) dialPath(ctx context.Context, node api.NodeID, address, alpn st
 }
 
 func dialTLS(ctx context.Context, address string, conf *tls.Config) (*tls.Conn, error) {
-	raw, err := dialer.DialContext(ctx, "tcp", address)
+	connecting, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	raw, err := dialer.DialContext(connecting, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel = context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
 	t := tls.Client(raw, conf)
 	if err := t.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()

@@ -94,8 +94,6 @@ func joinAt(ctx context.Context, address string, token pki.Token, body []byte, o
 	defer cancel()
 	once := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
-			defer cancel()
 			t, err := dialTLS(ctx, address, pki.JoinClientConfig(token, ProtocolJoin))
 			if err != nil {
 				return nil, err

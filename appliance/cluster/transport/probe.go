@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ const (
 	pingStream = "ping"
 	// PingEvery is how often a path is pinged.
 	PingEvery = time.Second
-	// pingTimeout is the time limit for an answer.
+	// pingTimeout is the time limit for a response, after which the path counts as failed.
 	pingTimeout = 3 * time.Second
 	// silenceLimit is how long a node may be silent on every path before its connections
 	// are closed.
@@ -42,33 +43,62 @@ func servePing(_ context.Context, _ api.NodeID, _ http.Header, c net.Conn) {
 	}
 }
 
-// ping sends one ping on an open ping stream.
-func ping(c *streamConn, number uint64) (rtt time.Duration, err error) {
-	begin := time.Now()
-	_ = c.SetDeadline(begin.Add(pingTimeout))
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], number)
-	if _, err := c.Write(b[:]); err != nil {
+// pings is an open ping stream. A response that is late is awaited on the same stream: a
+// node that is too busy to answer in time would otherwise be kept busy by handshakes, of
+// which none ends in time.
+type pings struct {
+	*streamConn
+	number   uint64
+	sent     time.Time // when the ping was sent that is not answered; zero if there is none
+	response [8]byte
+	read     int // bytes of response
+}
+
+// ping sends a ping, unless the last one is not answered, and waits for the response. After a
+// time-out it may be called again.
+func (p *pings) ping(limit time.Duration) (rtt time.Duration, err error) {
+	if p.sent.IsZero() {
+		p.number++
+		p.sent, p.read = time.Now(), 0
+		var b [8]byte
+		binary.BigEndian.PutUint64(b[:], p.number)
+		_ = p.SetWriteDeadline(p.sent.Add(limit))
+		if _, err := p.Write(b[:]); err != nil {
+			return 0, err
+		}
+	}
+	_ = p.SetReadDeadline(time.Now().Add(limit))
+	n, err := io.ReadFull(p, p.response[p.read:])
+	p.read += n
+	if err != nil {
 		return 0, err
 	}
-	if _, err := io.ReadFull(c, b[:]); err != nil {
-		return 0, err
-	}
-	if binary.BigEndian.Uint64(b[:]) != number {
+	if binary.BigEndian.Uint64(p.response[:]) != p.number {
 		return 0, errors.New("the response is to another ping")
 	}
-	return time.Since(begin), nil
+	rtt, p.sent = time.Since(p.sent), time.Time{}
+	return rtt, nil
+}
+
+// late reports whether, after err, the response may still come: the other machine has
+// received the ping, but its process has not answered yet.
+func (p *pings) late(err error) bool {
+	return errors.Is(err, os.ErrDeadlineExceeded) && time.Since(p.sent) < silenceLimit && received(p.NetConn())
 }
 
 // openPing opens a ping stream on exactly this path.
-func (c *Client) openPing(ctx context.Context, node api.NodeID, address string) (*streamConn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout+pingTimeout)
+func (c *Client) openPing(ctx context.Context, node api.NodeID, address string) (*pings, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout+handshakeTimeout)
 	defer cancel()
 	conn, err := c.dialPath(ctx, node, address, ProtocolPeer)
 	if err != nil {
 		return nil, err
 	}
-	return openStream(ctx, conn, pingStream, nil)
+	s, err := openStream(ctx, conn, pingStream, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &pings{streamConn: s}, nil
 }
 
 // Probe makes one round trip to a node's process on exactly this path. The Prober
@@ -80,7 +110,7 @@ func (c *Client) Probe(ctx context.Context, node api.NodeID, address string) (rt
 	}
 	defer s.Close()
 	defer context.AfterFunc(ctx, s.abort)()
-	return ping(s, 1)
+	return s.ping(pingTimeout)
 }
 
 // PathState is the state of one path in a Prober.
@@ -98,6 +128,7 @@ type PathState struct {
 type Prober struct {
 	client *Client
 	every  time.Duration
+	limit  time.Duration // for a response
 
 	mu     sync.Mutex
 	states map[probeKey]PathState
@@ -110,7 +141,7 @@ type probeKey struct {
 
 // NewProber returns a prober of the nodes in the client's AddressBook, except this one.
 func NewProber(client *Client) *Prober {
-	return &Prober{client: client, every: PingEvery, states: map[probeKey]PathState{}}
+	return &Prober{client: client, every: PingEvery, limit: pingTimeout, states: map[probeKey]PathState{}}
 }
 
 // Run probes until ctx ends, and follows changes of the AddressBook.
@@ -160,7 +191,7 @@ func (p *Prober) wanted() map[probeKey]bool {
 
 // probe probes one path until ctx ends.
 func (p *Prober) probe(ctx context.Context, key probeKey) {
-	var s *streamConn
+	var s *pings
 	defer func() {
 		if s != nil {
 			s.abort()
@@ -168,16 +199,16 @@ func (p *Prober) probe(ctx context.Context, key probeKey) {
 	}()
 	every := time.NewTicker(p.every)
 	defer every.Stop()
-	for number := uint64(1); ; number++ {
+	for {
 		var err error
 		if s == nil {
 			s, err = p.client.openPing(ctx, key.node, key.address)
 		}
 		if err == nil {
-			err = p.once(ctx, s, key, number)
+			err = p.once(ctx, s, key)
 		}
 		if err != nil && ctx.Err() == nil {
-			if s != nil {
+			if s != nil && !s.late(err) {
 				s.abort()
 				s = nil
 			}
@@ -191,9 +222,9 @@ func (p *Prober) probe(ctx context.Context, key probeKey) {
 	}
 }
 
-func (p *Prober) once(ctx context.Context, s *streamConn, key probeKey, number uint64) error {
+func (p *Prober) once(ctx context.Context, s *pings, key probeKey) error {
 	defer context.AfterFunc(ctx, s.abort)()
-	rtt, err := ping(s, number)
+	rtt, err := s.ping(p.limit)
 	if err != nil {
 		return fmt.Errorf("no response on %s: %w", key.address, err)
 	}
@@ -213,7 +244,7 @@ func (p *Prober) failed(key probeKey, err error) {
 			h.Since = time.Now()
 		}
 	})
-	works := func(h PathState) bool { return h.Error == "" && time.Since(h.Last) < pingTimeout }
+	works := func(h PathState) bool { return h.Error == "" && time.Since(h.Last) < p.limit }
 	if !slices.ContainsFunc(p.PathStates(key.node), works) && !p.Silent(key.node, silenceLimit) {
 		return
 	}

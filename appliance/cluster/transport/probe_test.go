@@ -48,14 +48,37 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-func TestProber(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a silent path is given seconds")
+// A response that is late is awaited on the connection on which the ping was sent, since a node
+// that is too busy to answer would be kept busy by handshakes.
+func TestLateResponse(t *testing.T) {
+	c := newCluster(t, 1, greets, nodeA, nodeB)
+	a, path := c.nodes[nodeA], c.nodes[nodeB].paths[0]
+	p := NewProber(a.client)
+	p.every, p.limit = time.Millisecond, 200*time.Millisecond // longer than acknowledgements are delayed (40 ms)
+	runProber(t, p)
+	answers := func() bool { s := p.PathStates(nodeB); return len(s) == 1 && s[0].Error == "" }
+	eventually(t, "the node answers", answers)
+	before := a.client.out.all()
+	for range 3 {
+		path.set("silent")
+		eventually(t, "the node is late", func() bool { return !answers() })
+		path.set("")
+		eventually(t, "the node answers again", answers)
 	}
+	if after := a.client.out.all(); len(before) != 1 || len(after) != 1 || after[0] != before[0] {
+		t.Errorf("connections = %v, want the one of before, %v", after, before)
+	}
+	path.set("cut")
+	eventually(t, "the connection is gone", func() bool { return len(a.client.out.all()) == 0 })
+	path.set("")
+	eventually(t, "the node answers on a new one", answers)
+}
+
+func TestProber(t *testing.T) {
 	c := newCluster(t, 2, greets, nodeA, nodeB, nodeC)
 	a, paths := c.nodes[nodeA], c.nodes[nodeB].paths
 	p := NewProber(a.client)
-	p.every = 20 * time.Millisecond
+	p.every, p.limit = 20*time.Millisecond, 200*time.Millisecond
 	runProber(t, p)
 	hears := func(node api.NodeID, want ...bool) func() bool {
 		return func() bool {

@@ -102,3 +102,11 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 }
+
+// Programs run at a lower priority than the process that runs them.
+func TestNiceness(t *testing.T) {
+	_, err := Exec(t.Context(), Exe{Program: "sh", Args: []string{"-c", "until [ $(nice) = 10 ]; do sleep 0.01; done"}})
+	if err != nil {
+		t.Errorf("wait for a niceness of 10: %v", err)
+	}
+}
