@@ -361,14 +361,18 @@ func (p *power) off() {
 	}
 }
 
-// poll calls try every half second until it succeeds; on failure it reports the last
-// error.
+// poll is pollEvery with the pauses that suit one computer.
 func (p *power) poll(what string, try func(context.Context) error) {
+	p.t.Helper()
+	p.pollEvery(500*time.Millisecond, what, try)
+}
+
+// pollEvery calls try again and again until it succeeds; on failure it reports the last
+// error.
+func (p *power) pollEvery(pause time.Duration, what string, try func(context.Context) error) {
 	p.t.Helper()
 	ctx, cancel := patience.Context(context.Background(), limit)
 	defer cancel()
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
 	for {
 		one, stop := patience.Context(ctx, time.Minute)
 		err := try(one)
@@ -381,7 +385,7 @@ func (p *power) poll(what string, try func(context.Context) error) {
 			p.t.Fatalf("%s: the computer went off; before that: %v", what, err)
 		case <-ctx.Done():
 			p.t.Fatalf("%s: %v", what, err)
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }
