@@ -244,3 +244,23 @@ func TestFilters(t *testing.T) {
 		}
 	}
 }
+
+// A step that takes long is not repeated before as much time has passed without it.
+func TestLongStepsRest(t *testing.T) {
+	ctx, c := run(t, memstore.New())
+	ctx, cancel := context.WithCancel(ctx)
+	const long = 30 * time.Millisecond
+	var ended time.Time
+	steps := 0
+	_ = watchcache.Run(ctx, c, kinds, func(context.Context, *objects.Set) time.Duration {
+		if rest := time.Since(ended); steps > 0 && rest < long {
+			t.Errorf("rest before step %d = %v, want at least %v", steps, rest, long)
+		}
+		if steps++; steps == 3 {
+			cancel()
+		}
+		time.Sleep(long)
+		ended = time.Now()
+		return 0
+	})
+}

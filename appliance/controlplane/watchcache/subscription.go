@@ -198,7 +198,9 @@ const settle = 20 * time.Millisecond
 // Run calls step with the current objects of these kinds until ctx ends, and returns
 // ctx's error. It calls step once all objects were received, shortly after a change
 // that matches the filters (without filters, after any change), and when the
-// duration that step returned last has passed. Step must not keep the Set.
+// duration that step returned last has passed, or that which it took if that is longer: on a
+// slow machine work that is repeated would leave no time for other work. Step must not keep
+// the Set.
 func Run(ctx context.Context, c *Cache, kinds []objects.Kind, step func(context.Context, *objects.Set) time.Duration, filters ...Filter) error {
 	s := c.Subscribe(kinds, filters...)
 	defer s.Close()
@@ -217,7 +219,9 @@ func Run(ctx context.Context, c *Cache, kinds []objects.Kind, step func(context.
 		case <-timer.C:
 			due = false
 			if v := s.View(); v != nil {
-				timer.Reset(step(ctx, v))
+				began := time.Now()
+				next := step(ctx, v)
+				timer.Reset(max(next, time.Since(began)))
 			}
 		}
 	}
