@@ -15,9 +15,13 @@ export interface Bulk<T> {
   /** The effect, for the confirmation. */
   help: string;
   danger?: boolean;
+  /** A dangerous action on a single row does not ask for its name to be typed. */
+  untyped?: boolean;
   /** Whether it applies to a row; to all unless given. */
   applies?: (item: T) => boolean;
-  run: (item: T) => Promise<unknown>;
+  /** The label of a text that is asked for once, and given to run for each row; optional for the person. */
+  note?: string;
+  run: (item: T, note: string) => Promise<unknown>;
 }
 
 interface BarProps<T> {
@@ -76,17 +80,19 @@ export function BulkDialog<T>({ of, items: asked, left, nameOf, onDone, onClose 
   const { t, count } = useText();
   const [items, setItems] = useState(asked);
   const [typed, setTyped] = useState('');
+  const [note, setNote] = useState('');
   const [ended, setEnded] = useState(0);
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<readonly Failure<T>[]>([]);
   const n = String(items.length);
   // One row is shown by its name, several by their number.
   const wanted = asked.length === 1 ? asked.map(nameOf)[0] : String(asked.length);
-  const sure = !of.danger || failed.length > 0 || typed === wanted;
+  const asks = of.danger && !(of.untyped && asked.length === 1) && failed.length === 0;
+  const sure = !asks || typed === wanted;
   const run = async () => {
     setBusy(true);
     setEnded(0);
-    const failures = await runAll(items, of.run, setEnded);
+    const failures = await runAll(items, (i) => of.run(i, note.trim()), setEnded);
     setBusy(false);
     const bad = failures.map((f) => f.item);
     onDone(items.filter((i) => !bad.includes(i)));
@@ -130,7 +136,8 @@ export function BulkDialog<T>({ of, items: asked, left, nameOf, onDone, onClose 
         </ul>
       )}
       {left > 0 && <p className="basalt-note">{count('bulk.left', left)}</p>}
-      {of.danger && failed.length === 0 && (
+      {of.note && failed.length === 0 && <TextField id="bulk-note" label={of.note} value={note} onChange={setNote} />}
+      {asks && (
         <TextField
           id="bulk-sure"
           label={asked.length === 1 ? t('one.deleteConfirm', { name: wanted ?? '' }) : t('bulk.type', { n })}

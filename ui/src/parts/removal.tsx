@@ -14,10 +14,26 @@ interface Options<T extends Named> {
   remove: (o: T) => Promise<unknown>;
   title: (name: string) => string;
   help: string;
+  /** The effect on one object, where it depends on the object. */
+  helpOf?: (o: T) => string;
   action?: string;
+  /** What the object is called in the title; its name unless given. */
+  nameOf?: (o: T) => string;
+  /** Does not ask for the name of a single object to be typed. */
+  untyped?: boolean;
 }
 
-export function useRemoval<T extends Named>({ remove, title, help, action }: Options<T>) {
+const named = (o: Named) => o.meta.name;
+
+export function useRemoval<T extends Named>({
+  remove,
+  title,
+  help,
+  helpOf,
+  action,
+  nameOf = named,
+  untyped,
+}: Options<T>) {
   const { t } = useText();
   const client = useQueryClient();
   const [going, setGoing] = useState<T | null>(null);
@@ -33,17 +49,18 @@ export function useRemoval<T extends Named>({ remove, title, help, action }: Opt
       text: what,
       help,
       danger: true,
+      untyped,
       applies,
       run: remove,
     }),
     ask: (o: T) => (run.reset(), setGoing(o)),
     dialog: going && (
       <Confirm
-        title={title(going.meta.name)}
-        help={help}
+        title={title(nameOf(going))}
+        help={helpOf?.(going) ?? help}
         action={what}
         danger
-        name={going.meta.name}
+        name={untyped ? undefined : nameOf(going)}
         busy={run.isPending}
         error={run.error}
         onConfirm={() => run.mutate(going)}
