@@ -1,5 +1,16 @@
 import { expect, test } from 'vitest';
-import { checksOf, joined, localStorage, nodeState, problems, promised, tenantsOf, type Gpu, type Node } from './node';
+import {
+  actionsOf,
+  checksOf,
+  joined,
+  localStorage,
+  nodeState,
+  problems,
+  promised,
+  tenantsOf,
+  type Gpu,
+  type Node,
+} from './node';
 
 const gpu: Gpu = { kind: 'GPU', meta: { id: 'gpu-1', name: 'n1-gpu0' }, spec: {} };
 const on = (name: string, card: string, share: number) => ({
@@ -81,4 +92,16 @@ test('checks of hardware: the worst first', () => {
   };
   expect(checksOf({ status }).map((c) => c.id)).toEqual(['disks', 'gpus', 'bmc', 'kvm']);
   expect(checksOf({ status: {} })).toEqual([]);
+});
+
+test.each([
+  ['Ready', {}, ['close', 'drain']],
+  ['Ready', { unschedulable: true }, ['open', 'drain']],
+  ['Draining', { drain: true, unschedulable: true }, ['undrain']],
+  ['Drained', { drain: true }, ['undrain', 'remove']],
+  ['Lost', {}, ['close', 'drain', 'remove']],
+  ['Suspect', { unschedulable: true }, ['open', 'drain', 'remove']],
+] as const)('what an operator may do with a node that is %s with %j', (state, spec, actions) => {
+  const node: Node = { kind: 'Node', meta: { name: 'n1' }, spec, assignment: { state } };
+  expect(actionsOf(node)).toEqual(actions);
 });

@@ -10,6 +10,15 @@ export type NodeState = NonNullable<NonNullable<Node['assignment']>['state']> | 
  * reported. */
 export const nodeState = (n: Node): NodeState => n.assignment?.state || (n.status?.seenAt ? 'Ready' : 'Joining');
 
+export const nodeActions = ['drain', 'undrain', 'close', 'open', 'remove'] as const;
+export type NodeAction = (typeof nodeActions)[number];
+
+/** actionsOf returns what an operator may do with a node in its state. */
+export function actionsOf(n: Node): NodeAction[] {
+  const service: NodeAction[] = n.spec.drain ? ['undrain'] : [n.spec.unschedulable ? 'open' : 'close', 'drain'];
+  return ['Drained', 'Lost', 'Suspect'].includes(nodeState(n)) ? [...service, 'remove'] : service;
+}
+
 /** problems returns the conditions that are not met. */
 export const problems = (o: Pick<Node | Gpu, 'status'>): string[] =>
   (o.status?.conditions ?? []).filter((c) => !c.status).map((c) => c.message || c.reason || c.type);

@@ -18,6 +18,7 @@ import { PageBody } from '../parts/page';
 import { pools } from '../lib/pool';
 import { GpuMap } from './dashboard/gpu-map';
 import { GpuCard } from './gpu-card';
+import { useNodeBulk } from './maintenance/node-actions';
 import { Time } from '../parts/time';
 import { collections } from '../api/collection';
 
@@ -82,6 +83,7 @@ function Cards({ nodes }: { nodes: Node[] }) {
 export function Nodes() {
   const { t, count, language } = useText();
   const list = useListing(collections.nodes);
+  const bulk = useNodeBulk();
   const columns: Column<Node>[] = [
     {
       id: 'name',
@@ -141,6 +143,7 @@ export function Nodes() {
           label={t('node.title')}
           columns={columns}
           list={list}
+          bulk={bulk}
           keyOf={(n) => n.meta.id ?? n.meta.name}
           empty={<Empty title={t('node.empty')} help={t('node.emptyHelp')} icon={ServerIcon} />}
         />

@@ -5,43 +5,63 @@ import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { change, nodes } from '../../api/resource';
 import { useText, type Key } from '../../i18n';
-import { nodeState, type Node } from '../../lib/node';
+import { actionsOf, nodeState, type Node, type NodeAction } from '../../lib/node';
 import { Confirm } from '../../parts/confirm';
+import type { Bulk } from '../../parts/list-bulk';
 
-type Action = 'drain' | 'undrain' | 'close' | 'open' | 'remove';
+type Change = Exclude<NodeAction, 'remove'>;
 
-const changes: Record<Exclude<Action, 'remove'>, Partial<Schemas['NodeSpec']>> = {
+const changes: Record<Change, Partial<Schemas['NodeSpec']>> = {
   drain: { drain: true },
   undrain: { drain: false },
   close: { unschedulable: true },
   open: { unschedulable: false },
 };
 
+const changeNode = (n: Node, a: Change) =>
+  change(nodes, n.meta.id ?? '', (now) => ({
+    kind: now.kind,
+    meta: now.meta,
+    spec: { ...now.spec, ...changes[a] },
+  }));
+
+// Nodes are drained and removed one at a time: the instances of several may not fit on the others, and each removal
+// has a confirmation of its own.
+const forMany = ['close', 'open', 'undrain'] as const;
+
+/** useNodeBulk returns the actions on many nodes of a list. */
+export function useNodeBulk(): Bulk<Node>[] {
+  const { t } = useText();
+  return forMany.map((a) => ({
+    id: a,
+    text: t(`mnt.${a}`),
+    help: t(`mnt.${a}Help`),
+    applies: (n) => actionsOf(n).includes(a),
+    run: (n) => changeNode(n, a),
+  }));
+}
+
 export function NodeActions({ node, instances }: { node: Node; instances: number }) {
   const { t } = useText();
   const client = useQueryClient();
-  const [asked, ask] = useState<Action | null>(null);
+  const [asked, ask] = useState<NodeAction | null>(null);
   const { id = '', name } = node.meta;
   const state = nodeState(node);
   // A lost node with instances, and one that does not respond, are removed only after the operator confirms that
   // they are powered off.
   const force = instances > 0 || state === 'Suspect';
   const act = useMutation({
-    mutationFn: async (a: Action) => {
+    mutationFn: async (a: NodeAction) => {
       if (a === 'remove')
         return ok(api.DELETE('/v1/nodes/{id}', { params: { path: { id }, query: force ? { force } : {} } }));
-      return change(nodes, id, (now) => ({ kind: now.kind, meta: now.meta, spec: { ...now.spec, ...changes[a] } }));
+      return changeNode(node, a);
     },
     onSuccess: () => (ask(null), client.invalidateQueries({ queryKey: ['Node', 'list'] })),
   });
-  const possible: Action[] = [
-    ...(node.spec.drain ? (['undrain'] as const) : ([node.spec.unschedulable ? 'open' : 'close', 'drain'] as const)),
-    ...(state === 'Drained' || state === 'Lost' || state === 'Suspect' ? (['remove'] as const) : []),
-  ];
-  const text = (a: Action): Key => `mnt.${a}`;
+  const text = (a: NodeAction): Key => `mnt.${a}`;
   return (
     <div className="basalt-actions">
-      {possible.map((a) => (
+      {actionsOf(node).map((a) => (
         <Button
           key={a}
           variant="link"

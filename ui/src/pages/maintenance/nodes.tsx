@@ -5,7 +5,7 @@ import { useText } from '../../i18n';
 import { nodeState, problems, type Node } from '../../lib/node';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { ToneLabel, type Tone } from '../../parts/tone';
-import { NodeActions } from './node-actions';
+import { NodeActions, useNodeBulk } from './node-actions';
 import { Time } from '../../parts/time';
 import { collections } from '../../api/collection';
 
@@ -19,6 +19,7 @@ const tones: Partial<Record<ReturnType<typeof nodeState>, Tone>> = {
 export function NodeService() {
   const { t } = useText();
   const list = useListing(collections.nodes);
+  const bulk = useNodeBulk();
   const instances = useInstances({ limit: mostInstances });
   const on = (n: Node) => instances.data?.items.filter((i) => i.assignment?.node === n.meta.id).length ?? 0;
   const columns: Column<Node>[] = [
@@ -83,6 +84,7 @@ export function NodeService() {
         label={t('mnt.nodes')}
         columns={columns}
         list={list}
+        bulk={bulk}
         keyOf={(n) => n.meta.id ?? n.meta.name}
         empty={<Empty title={t('node.empty')} help={t('node.emptyHelp')} icon={ServerIcon} />}
       />
