@@ -33,5 +33,6 @@ export const deleteMail = (m: MailMessage) =>
 export const liftSuppression = (s: MailSuppression) =>
   ok(api.DELETE('/v1/mail-suppressions/{id}', { params: { path: { id: s.meta.id ?? '' } } }));
 
-export const useInvite = () =>
-  useOutboxChange((user: string) => ok(api.POST('/v1/users/{id}/invite', { params: { path: { id: user } } })));
+export const inviteUser = (user: string) => ok(api.POST('/v1/users/{id}/invite', { params: { path: { id: user } } }));
+
+export const useInvite = () => useOutboxChange(inviteUser);

@@ -66,6 +66,7 @@ export const customers: Record<keyof typeof en, string> = {
     'Ihre Instanzen werden gestoppt, und bis zur Aufhebung der Sperre kann nichts erstellt, geändert oder gestartet werden. Es wird nichts gelöscht.',
   'cust.suspendReason': 'Grund (für Mitglieder sichtbar)',
   'cust.resume': 'Sperre aufheben',
+  'cust.resumeHelp': 'Instanzen können wieder gestartet, Ressourcen wieder erstellt und geändert werden.',
   'cust.delete': 'Löschen',
   'cust.deleteTitle': '{name} löschen?',
   'cust.deleteHelp':

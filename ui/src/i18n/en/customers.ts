@@ -64,6 +64,7 @@ export const customers = {
     'Its instances are stopped, and nothing can be created, changed or started until it is resumed. Nothing is deleted.',
   'cust.suspendReason': 'Reason (visible to members)',
   'cust.resume': 'Resume',
+  'cust.resumeHelp': 'Instances can be started, and resources created and changed, again.',
   'cust.delete': 'Delete',
   'cust.deleteTitle': 'Delete {name}?',
   'cust.deleteHelp': 'Only an organization without projects and members can be deleted. This cannot be undone.',

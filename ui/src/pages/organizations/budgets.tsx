@@ -10,9 +10,9 @@ import { useText } from '../../i18n';
 import { parseMicros } from '../../lib/amount';
 import { formatMicros, formatPercent } from '../../lib/format';
 import { asCommand, asCurl } from '../../lib/shell';
-import { Confirm } from '../../parts/confirm';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
+import { useRemoval } from '../../parts/removal';
 import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
 import { collections } from '../../api/collection';
@@ -129,15 +129,14 @@ function CreateBudget({
 
 export function Budgets({ organization: o }: { organization: Organization }) {
   const { t, language } = useText();
-  const client = useQueryClient();
   const [creating, setCreating] = useState(false);
-  const [going, setGoing] = useState<Budget | null>(null);
   const list = useListing(collections.budgets, { fixed: { organization: o.meta.id } });
   const projects = useProjectsOf({ organization: o.meta.id, limit: 1000 });
   const currency = useWallet(o.meta.id, true).data?.currency ?? 'EUR';
-  const remove = useMutation({
-    mutationFn: (b: Budget) => ok(api.DELETE('/v1/budgets/{id}', { params: { path: { id: b.meta.id ?? '' } } })),
-    onSuccess: () => (setGoing(null), void client.invalidateQueries({ queryKey: ['Budget', 'list'] })),
+  const removal = useRemoval<Budget>({
+    remove: (b) => ok(api.DELETE('/v1/budgets/{id}', { params: { path: { id: b.meta.id ?? '' } } })),
+    title: (name) => t('cust.budgetDelete', { name }),
+    help: t('cust.budgetDeleteHelp'),
   });
   const create = (
     <Button variant="secondary" onClick={() => setCreating(true)}>
@@ -190,7 +189,7 @@ export function Budgets({ organization: o }: { organization: Organization }) {
           isInline
           isDanger
           aria-label={`${t('common.delete')}: ${b.meta.name}`}
-          onClick={() => (remove.reset(), setGoing(b))}
+          onClick={() => removal.ask(b)}
         >
           {t('common.delete')}
         </Button>
@@ -205,25 +204,14 @@ export function Budgets({ organization: o }: { organization: Organization }) {
         label={t('cust.budgets')}
         columns={columns}
         list={list}
+        bulk={[removal.bulk()]}
         keyOf={(b) => b.meta.id ?? b.meta.name}
         empty={
           <Empty title={t('cust.budgetEmpty')} help={t('cust.budgetEmptyHelp')} icon={PiggyBankIcon} action={create} />
         }
       />
       {creating && <CreateBudget organization={o} currency={currency} onClose={() => setCreating(false)} />}
-      {going && (
-        <Confirm
-          title={t('cust.budgetDelete', { name: going.meta.name })}
-          help={t('cust.budgetDeleteHelp')}
-          action={t('common.delete')}
-          danger
-          name={going.meta.name}
-          busy={remove.isPending}
-          error={remove.error}
-          onConfirm={() => remove.mutate(going)}
-          onClose={() => setGoing(null)}
-        />
-      )}
+      {removal.dialog}
     </div>
   );
 }

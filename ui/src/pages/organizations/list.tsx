@@ -1,15 +1,24 @@
 // The customers: their state, price book and balance.
 import { Button } from '@patternfly/react-core';
 import { BuildingIcon } from '@patternfly/react-icons';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { usePriceBooks, type Organization } from '../../api/customers';
+import {
+  changeOrganization,
+  deleteOrganization,
+  ownsOrganization,
+  resumeOrganization,
+  suspendOrganization,
+  usePriceBooks,
+  type Organization,
+} from '../../api/customers';
 import { useWallet } from '../../api/queries';
 import { may, type Session } from '../../api/session';
 import { CreateOrganization } from '../../forms/organization';
 import { useText } from '../../i18n';
 import { formatMicros } from '../../lib/format';
 import { reasonOf, standingOf } from '../../lib/organization';
+import type { Bulk } from '../../parts/list-bulk';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { StandingLabel } from '../../parts/standing';
@@ -32,11 +41,45 @@ function Money({ id, what }: { id: string; what: 'unbilledMicros' | 'balanceMicr
   return <span className="basalt-number">{micros < 0 ? t('cust.owes', { amount }) : amount}</span>;
 }
 
+function useBulk(session: Session): Bulk<Organization>[] {
+  const { t } = useText();
+  return useMemo(() => {
+    const owns = (o: Organization) => ownsOrganization(session, o) && !o.meta.deletedAt;
+    return [
+      {
+        id: 'suspend',
+        text: t('cust.suspend'),
+        help: t('cust.suspendHelp'),
+        danger: true,
+        note: t('cust.suspendReason'),
+        applies: (o) => owns(o) && !o.spec.suspended,
+        run: (o, reason) => changeOrganization(o, suspendOrganization(reason)),
+      },
+      {
+        id: 'resume',
+        text: t('cust.resume'),
+        help: t('cust.resumeHelp'),
+        applies: (o) => owns(o) && Boolean(o.spec.suspended),
+        run: (o) => changeOrganization(o, resumeOrganization),
+      },
+      {
+        id: 'delete',
+        text: t('cust.delete'),
+        help: t('cust.deleteHelp'),
+        danger: true,
+        applies: owns,
+        run: deleteOrganization,
+      },
+    ];
+  }, [session, t]);
+}
+
 export function Organizations({ session }: { session: Session }) {
   const { t } = useText();
   const [, go] = useLocation();
   const [creating, setCreating] = useState(false);
   const list = useListing(collections.organizations);
+  const bulk = useBulk(session);
   const books = usePriceBooks();
   const operator = may(session, 'operator');
   const items = list.query.data?.items ?? [];
@@ -100,6 +143,7 @@ export function Organizations({ session }: { session: Session }) {
         label={t('cust.title')}
         columns={columns}
         list={list}
+        bulk={bulk}
         keyOf={(o) => o.meta.id ?? o.meta.name}
         empty={<Empty title={t('cust.empty')} help={t('cust.emptyHelp')} icon={BuildingIcon} action={create} />}
       />

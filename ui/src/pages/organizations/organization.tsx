@@ -1,22 +1,28 @@
 // One customer: its actions, and its views, each at its own address.
 import { Button } from '@patternfly/react-core';
 import { BuildingIcon } from '@patternfly/react-icons';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { api, ok } from '../../api/client';
-import { useOrganization, useChangeOrganization, type Organization } from '../../api/customers';
+import {
+  deleteOrganization,
+  ownsOrganization,
+  resumeOrganization,
+  suspendOrganization,
+  useChangeOrganization,
+  useOrganization,
+  type Organization,
+} from '../../api/customers';
 import { organizations } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { Loading } from '../../parts/loading';
 import { useText, type Key } from '../../i18n';
 import { reasonOf } from '../../lib/organization';
 import { asCommand, changeAsCurl } from '../../lib/shell';
-import { Confirm } from '../../parts/confirm';
 import { ErrorAlert } from '../../parts/error';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty } from '../../parts/list';
 import { PageBody } from '../../parts/page';
+import { useRemoval } from '../../parts/removal';
 import { Same } from '../../parts/same';
 import { StandingLabel } from '../../parts/standing';
 import { TextField } from '../../parts/text-field';
@@ -50,7 +56,7 @@ function Suspend({ organization: o, onClose }: { organization: Organization; onC
       busy={save.isPending}
       error={save.error}
       body={{ spec: { suspended: { reason } } }}
-      onSubmit={() => save.mutate((now) => ({ ...now, suspended: { reason: reason.trim() } }))}
+      onSubmit={() => save.mutate(suspendOrganization(reason.trim()))}
       onClose={onClose}
     >
       <TextField
@@ -70,24 +76,21 @@ function Suspend({ organization: o, onClose }: { organization: Organization; onC
 
 function Actions({ organization: o }: { organization: Organization }) {
   const { t } = useText();
-  const client = useQueryClient();
   const [, go] = useLocation();
-  const [asked, ask] = useState<'edit' | 'suspend' | 'delete' | null>(null);
+  const [asked, ask] = useState<'edit' | 'suspend' | null>(null);
   const resume = useChangeOrganization(o, () => undefined);
-  const remove = useMutation({
-    mutationFn: () => ok(api.DELETE('/v1/organizations/{id}', { params: { path: { id: o.meta.id ?? '' } } })),
-    onSuccess: () => (void client.invalidateQueries({ queryKey: ['Organization', 'list'] }), go('/organizations')),
+  const removal = useRemoval<Organization>({
+    remove: (x) => deleteOrganization(x).then(() => go('/organizations')),
+    title: (name) => t('cust.deleteTitle', { name }),
+    help: t('cust.deleteHelp'),
+    action: t('cust.delete'),
   });
-  const close = () => (ask(null), remove.reset());
+  const close = () => ask(null);
   return (
     <>
       <Button onClick={() => ask('edit')}>{t('cust.edit')}</Button>
       {o.spec.suspended ? (
-        <Button
-          variant="secondary"
-          isLoading={resume.isPending}
-          onClick={() => resume.mutate((now) => ({ ...now, suspended: undefined }))}
-        >
+        <Button variant="secondary" isLoading={resume.isPending} onClick={() => resume.mutate(resumeOrganization)}>
           {t('cust.resume')}
         </Button>
       ) : (
@@ -95,25 +98,13 @@ function Actions({ organization: o }: { organization: Organization }) {
           {t('cust.suspend')}
         </Button>
       )}
-      <Button variant="danger" onClick={() => ask('delete')}>
+      <Button variant="danger" onClick={() => removal.ask(o)}>
         {t('cust.delete')}
       </Button>
       <ErrorAlert error={resume.error} onClose={resume.reset} />
       {asked === 'edit' && <EditOrganization organization={o} onClose={close} />}
       {asked === 'suspend' && <Suspend organization={o} onClose={close} />}
-      {asked === 'delete' && (
-        <Confirm
-          title={t('cust.deleteTitle', { name: o.meta.name })}
-          help={t('cust.deleteHelp')}
-          action={t('cust.delete')}
-          danger
-          name={o.meta.name}
-          busy={remove.isPending}
-          error={remove.error}
-          onConfirm={remove.mutate}
-          onClose={close}
-        />
-      )}
+      {removal.dialog}
     </>
   );
 }
@@ -141,8 +132,7 @@ export function OrganizationPage({ session, id, tab }: { session: Session; id: s
         />
       </PageBody>
     );
-  // Only operators may change a reseller's own organization.
-  const owns = may(session, 'operator') || o.meta.id !== session.organization;
+  const owns = ownsOrganization(session, o);
   return (
     <PageBody title={o.meta.name} above={above} actions={owns && !o.meta.deletedAt && <Actions organization={o} />}>
       <div className="basalt-stack">

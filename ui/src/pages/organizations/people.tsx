@@ -1,14 +1,13 @@
 // The users of a customer.
 import { Button, Label } from '@patternfly/react-core';
 import { UsersIcon } from '@patternfly/react-icons';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, ok, type Schemas } from '../../api/client';
-import { useProjectsOf, type Organization } from '../../api/customers';
+import type { Schemas } from '../../api/client';
+import { deleteUser, useProjectsOf, type Organization } from '../../api/customers';
 import { AddAdmin, LinkReady } from '../../forms/admin';
 import { useText } from '../../i18n';
-import { Confirm } from '../../parts/confirm';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
+import { useRemoval } from '../../parts/removal';
 import { Time } from '../../parts/time';
 import { collections } from '../../api/collection';
 
@@ -16,15 +15,14 @@ type User = Schemas['User'];
 
 export function People({ organization: o }: { organization: Organization }) {
   const { t } = useText();
-  const client = useQueryClient();
   const [adding, setAdding] = useState(false);
   const [made, setMade] = useState<User | null>(null);
-  const [going, setGoing] = useState<User | null>(null);
   const list = useListing(collections.users, { fixed: { organization: o.meta.id } });
   const projects = useProjectsOf({ organization: o.meta.id, limit: 1000 });
-  const remove = useMutation({
-    mutationFn: (u: User) => ok(api.DELETE('/v1/users/{id}', { params: { path: { id: u.meta.id ?? '' } } })),
-    onSuccess: () => (setGoing(null), void client.invalidateQueries({ queryKey: ['User', 'list'] })),
+  const removal = useRemoval<User>({
+    remove: deleteUser,
+    title: (name) => t('cust.personDelete', { name }),
+    help: t('cust.personDeleteHelp'),
   });
   const grant = (g: Schemas['Grant']) => {
     const p = projects.data?.items.find((x) => x.meta.id === g.project)?.meta.name ?? g.project;
@@ -75,7 +73,7 @@ export function People({ organization: o }: { organization: Organization }) {
           isInline
           isDanger
           aria-label={`${t('common.delete')}: ${u.meta.name}`}
-          onClick={() => (remove.reset(), setGoing(u))}
+          onClick={() => removal.ask(u)}
         >
           {t('common.delete')}
         </Button>
@@ -91,6 +89,7 @@ export function People({ organization: o }: { organization: Organization }) {
         label={t('cust.people')}
         columns={columns}
         list={list}
+        bulk={[removal.bulk()]}
         keyOf={(u) => u.meta.id ?? u.meta.name}
         empty={<Empty title={t('cust.peopleEmpty')} help={t('cust.peopleEmptyHelp')} icon={UsersIcon} action={add} />}
       />
@@ -102,19 +101,7 @@ export function People({ organization: o }: { organization: Organization }) {
           onMade={(u) => (setMade(u), setAdding(false))}
         />
       )}
-      {going && (
-        <Confirm
-          title={t('cust.personDelete', { name: going.meta.name })}
-          help={t('cust.personDeleteHelp')}
-          action={t('common.delete')}
-          danger
-          name={going.meta.name}
-          busy={remove.isPending}
-          error={remove.error}
-          onConfirm={() => remove.mutate(going)}
-          onClose={() => setGoing(null)}
-        />
-      )}
+      {removal.dialog}
     </div>
   );
 }

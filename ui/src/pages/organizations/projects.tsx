@@ -3,18 +3,18 @@ import { Button } from '@patternfly/react-core';
 import { CubesIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, ok, type Schemas } from '../../api/client';
+import { api, ok } from '../../api/client';
 import { type Organization } from '../../api/customers';
+import { removeProject, type Project } from '../../api/tenant';
 import { useText } from '../../i18n';
 import { asCurl, quote } from '../../lib/shell';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
+import { useRemoval } from '../../parts/removal';
 import { Same } from '../../parts/same';
 import { TextField } from '../../parts/text-field';
 import { Time } from '../../parts/time';
 import { collections } from '../../api/collection';
-
-type Project = Schemas['Project'];
 
 function CreateProject({ organization: o, onClose }: { organization: Organization; onClose: () => void }) {
   const { t } = useText();
@@ -69,6 +69,11 @@ export function Projects({ organization: o }: { organization: Organization }) {
   const { t } = useText();
   const [creating, setCreating] = useState(false);
   const list = useListing(collections.projects, { fixed: { organization: o.meta.id } });
+  const removal = useRemoval<Project>({
+    remove: removeProject,
+    title: (name) => t('proj.deleteTitle', { name }),
+    help: t('proj.deleteHelp'),
+  });
   const create = (
     <Button variant="secondary" onClick={() => setCreating(true)}>
       {t('cust.projectCreate')}
@@ -104,12 +109,15 @@ export function Projects({ organization: o }: { organization: Organization }) {
         label={t('cust.projects')}
         columns={columns}
         list={list}
+        actions={(p) => [{ text: t('common.delete'), danger: true, run: () => removal.ask(p) }]}
+        bulk={[removal.bulk()]}
         keyOf={(p) => p.meta.id ?? p.meta.name}
         empty={
           <Empty title={t('cust.projectEmpty')} help={t('cust.projectEmptyHelp')} icon={CubesIcon} action={create} />
         }
       />
       {creating && <CreateProject organization={o} onClose={() => setCreating(false)} />}
+      {removal.dialog}
     </div>
   );
 }
