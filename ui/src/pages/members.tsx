@@ -3,8 +3,9 @@ import { UsersIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
-import { useInvite } from '../api/mail';
-import type { Role } from '../api/session';
+import { deleteUser } from '../api/customers';
+import { inviteUser, useInvite } from '../api/mail';
+import { useSessionQuery, type Role } from '../api/session';
 import { languages, useText, type Language } from '../i18n';
 import { passwordLink } from '../lib/address';
 import { formatTime } from '../lib/format';
@@ -12,8 +13,10 @@ import { asCommand, asCurl } from '../lib/shell';
 import { ErrorAlert } from '../parts/error';
 import { Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
+import type { Bulk } from '../parts/list-bulk';
 import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
+import { useRemoval } from '../parts/removal';
 import { Same } from '../parts/same';
 import { useProject } from '../parts/project';
 import { Time } from '../parts/time';
@@ -118,6 +121,23 @@ export function Members() {
   const [made, setMade] = useState<User | null>(null);
   const list = useListing(collections.users);
   const invite = useInvite();
+  const self = useSessionQuery().data?.user;
+  const other = (u: User) => u.meta.id !== self;
+  const removal = useRemoval<User>({
+    remove: deleteUser,
+    title: (name) => t('cust.personDelete', { name }),
+    help: t('cust.personDeleteHelp'),
+  });
+  const bulk: Bulk<User>[] = [
+    {
+      id: 'mail',
+      text: t('mem.mail'),
+      help: t('mem.mailHelp'),
+      applies: (u) => !u.spec.disabled,
+      run: (u) => inviteUser(u.meta.id ?? ''),
+    },
+    removal.bulk(other),
+  ];
   const grant = (g: Schemas['Grant']) => {
     const p = projects.find((x) => x.meta.id === g.project)?.meta.name ?? g.project;
     return p ? `${t(`role.${g.role}`)} (${p})` : t(`role.${g.role}`);
@@ -155,17 +175,31 @@ export function Members() {
     },
     {
       id: 'actions',
+      control: true,
       title: t('common.actions'),
       cell: (u) => (
-        <Button
-          variant="link"
-          isInline
-          aria-label={`${t('mem.mail')}: ${u.meta.name}`}
-          isDisabled={u.spec.disabled || invite.isPending}
-          onClick={() => invite.mutate(u.meta.id ?? '')}
-        >
-          {t('mem.mail')}
-        </Button>
+        <div className="basalt-actions">
+          <Button
+            variant="link"
+            isInline
+            aria-label={`${t('mem.mail')}: ${u.meta.name}`}
+            isDisabled={u.spec.disabled || invite.isPending}
+            onClick={() => invite.mutate(u.meta.id ?? '')}
+          >
+            {t('mem.mail')}
+          </Button>
+          {other(u) && (
+            <Button
+              variant="link"
+              isInline
+              isDanger
+              aria-label={`${t('common.delete')}: ${u.meta.name}`}
+              onClick={() => removal.ask(u)}
+            >
+              {t('common.delete')}
+            </Button>
+          )}
+        </div>
       ),
     },
   ];
@@ -216,10 +250,12 @@ export function Members() {
           label={t('mem.title')}
           columns={columns}
           list={list}
+          bulk={bulk}
           keyOf={(u) => u.meta.id ?? u.meta.name}
           empty={<Empty title={t('mem.empty')} help={t('mem.emptyHelp')} icon={UsersIcon} />}
         />
       </div>
+      {removal.dialog}
       {adding && organization && (
         <AddMember
           organization={organization}

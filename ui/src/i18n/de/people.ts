@@ -19,6 +19,7 @@ export const people: Record<keyof typeof en, string> = {
   'key.whole': 'Ganze Organisation',
 
   'mem.mail': 'Link per E-Mail senden',
+  'mem.mailHelp': 'Jedes Mitglied erhält eine E-Mail mit einem Link, mit dem es ein Passwort setzt.',
   'mem.mailed': 'Ein Link an {name} ist unterwegs.',
   'mem.title': 'Mitglieder',
   'mem.invite': 'Mitglied hinzufügen',

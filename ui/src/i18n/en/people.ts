@@ -16,6 +16,7 @@ export const people = {
   'key.whole': 'Whole organization',
 
   'mem.mail': 'Send link by e-mail',
+  'mem.mailHelp': 'Each member gets an e-mail with a link to set a password.',
   'mem.mailed': 'A link is on its way to {name}.',
   'mem.title': 'Members',
   'mem.invite': 'Add member',
