@@ -24,3 +24,19 @@ test('each has its own outcome, and a few run at once', async () => {
 test('nothing is done to nobody', async () => {
   expect(await runAll([], () => Promise.reject(new Error('called')))).toEqual([]);
 });
+
+const pages = import.meta.glob<string>('../pages/**/*.tsx', { query: '?raw', import: 'default', eager: true });
+
+/** Pages with a list whose dangerous actions are only for one object at a time. */
+const alone: Record<string, string> = {
+  '../pages/account/passkeys.tsx': 'each removal needs the password',
+  '../pages/pools/pools.tsx': 'the pools are cards, not rows',
+};
+
+test('a page that deletes objects of a list deletes many at once, too', () => {
+  const removing = Object.entries(pages)
+    .filter(([, text]) => text.includes('<ObjectList') && /\bisDanger\b|\bdanger: true\b|\buseRemoval\b/.test(text))
+    .map(([path, text]) => ({ path, bulk: /\bbulk=/.test(text) }));
+  expect(removing.length).toBeGreaterThan(25);
+  expect(removing.filter((p) => !p.bulk).map((p) => p.path)).toEqual(Object.keys(alone));
+});

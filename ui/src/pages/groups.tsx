@@ -66,6 +66,7 @@ export function Groups() {
           columns={columns}
           list={list}
           keyOf={(g) => g.meta.id ?? g.meta.name}
+          bulk={[removal.bulk()]}
           actions={(g) => [
             { text: t('grp.members'), run: () => setOpen({ form: 'members', group: g }) },
             { text: t('grp.edit'), run: () => setOpen({ form: 'group', group: g }) },

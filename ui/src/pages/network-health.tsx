@@ -3,7 +3,7 @@
 import { Title } from '@patternfly/react-core';
 import { NetworkIcon, RouteIcon, ServerIcon } from '@patternfly/react-icons';
 import { Button } from '@patternfly/react-core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { api, ok, type Schemas } from '../api/client';
@@ -14,9 +14,9 @@ import { told, type Told } from '../lib/cause';
 import { nameIn } from '../lib/named';
 import type { Node } from '../lib/node';
 import { whyOf } from '../lib/state';
-import { Confirm } from '../parts/confirm';
 import { Empty, ObjectList, useProjectListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
+import { useRemoval } from '../parts/removal';
 import { Note } from '../parts/told';
 import { ToneLabel } from '../parts/tone';
 import { useProject } from '../parts/project';
@@ -65,12 +65,11 @@ export function NetworkHealth() {
   const routers = useProjectListing(collections.routers, { prefix: 'routers.', sort: 'id', facets: useMadeStates() });
   const nodes = useNodes({ limit: 1000 });
   const [editing, edit] = useState<External | 'new' | null>(null);
-  const [going, remove] = useState<External | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['ExternalNetwork', 'list'] });
-  const removal = useMutation({
-    mutationFn: (n: External) =>
-      ok(api.DELETE('/v1/external-networks/{id}', { params: { path: { id: n.meta.id ?? '' } } })),
-    onSuccess: () => (remove(null), again()),
+  const removal = useRemoval<External>({
+    remove: (n) => ok(api.DELETE('/v1/external-networks/{id}', { params: { path: { id: n.meta.id ?? '' } } })),
+    title: (name) => t('one.deleteTitle', { name }),
+    help: t('xnet.deleteHelp'),
   });
   const create = <Button onClick={() => edit('new')}>{t('xnet.create')}</Button>;
   const outside: Column<External>[] = [
@@ -113,7 +112,7 @@ export function NetworkHealth() {
             isInline
             isDanger
             aria-label={`${t('common.delete')}: ${n.meta.name}`}
-            onClick={() => (removal.reset(), remove(n))}
+            onClick={() => removal.ask(n)}
           >
             {t('common.delete')}
           </Button>
@@ -165,6 +164,7 @@ export function NetworkHealth() {
           columns={outside}
           name="external-networks"
           query={external}
+          bulk={[removal.bulk()]}
           keyOf={(n) => n.meta.id ?? n.meta.name}
           empty={<Empty title={t('xnet.empty')} help={t('xnet.emptyHelp')} icon={NetworkIcon} action={create} />}
         />
@@ -197,19 +197,7 @@ export function NetworkHealth() {
           onClose={() => edit(null)}
         />
       )}
-      {going && (
-        <Confirm
-          title={t('one.deleteTitle', { name: going.meta.name })}
-          help={t('xnet.deleteHelp')}
-          action={t('common.delete')}
-          danger
-          name={going.meta.name}
-          busy={removal.isPending}
-          error={removal.error}
-          onConfirm={() => removal.mutate(going)}
-          onClose={() => remove(null)}
-        />
-      )}
+      {removal.dialog}
     </PageBody>
   );
 }

@@ -173,6 +173,7 @@ export function Projects() {
         label={t('proj.title')}
         columns={columns}
         query={query}
+        bulk={[removal.bulk()]}
         keyOf={(p) => p.meta.id ?? p.meta.name}
         empty={<Empty title={t('proj.empty')} help={t('proj.emptyHelp')} icon={FolderIcon} action={create} />}
       />

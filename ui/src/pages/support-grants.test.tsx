@@ -102,10 +102,38 @@ test('an administrator revokes a grant after a confirmation', async () => {
   await waitFor(() => expect(asked).toMatchObject([{ method: 'DELETE', path: 'support-grants/sgr-gpu' }]));
 });
 
+test('an administrator revokes many grants, once it is sure', async () => {
+  const asked = show(admin);
+  await row('gpu');
+  await userEvent.click(screen.getByRole('checkbox', { name: 'Select all rows on this page' }));
+  await userEvent.click(within(screen.getByRole('toolbar')).getByRole('button', { name: 'Revoke' }));
+  const dialog = within(screen.getByRole('dialog'));
+  expect(dialog.getByRole('button', { name: 'Revoke' })).toBeDisabled();
+  await userEvent.type(dialog.getByLabelText('Enter 2 to confirm'), '2');
+  await userEvent.click(dialog.getByRole('button', { name: 'Revoke' }));
+  await waitFor(() =>
+    expect(asked.map((a) => `${a.method} ${a.path}`).sort()).toEqual([
+      'DELETE support-grants/sgr-disk',
+      'DELETE support-grants/sgr-gpu',
+    ]),
+  );
+});
+
+test('one selected grant is revoked as its own action does, without its name typed', async () => {
+  const asked = show(admin);
+  await userEvent.click(within(await row('gpu')).getByRole('checkbox'));
+  await userEvent.click(within(screen.getByRole('toolbar')).getByRole('button', { name: 'Revoke' }));
+  const dialog = within(screen.getByRole('dialog'));
+  expect(dialog.queryByRole('textbox')).toBeNull();
+  await userEvent.click(dialog.getByRole('button', { name: 'Revoke' }));
+  await waitFor(() => expect(asked).toMatchObject([{ method: 'DELETE', path: 'support-grants/sgr-gpu' }]));
+});
+
 test('an operator sees whose grants they are, and can neither create nor revoke them', async () => {
   show({ role: 'operator' });
   const of = await row('gpu');
   await waitFor(() => expect(of).toHaveTextContent('acme'));
   expect(screen.queryByRole('button', { name: 'Allow support access' })).toBeNull();
   expect(within(of).queryByRole('button', { name: /^Actions/ })).toBeNull();
+  expect(screen.queryByRole('checkbox')).toBeNull();
 });

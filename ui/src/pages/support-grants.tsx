@@ -1,7 +1,6 @@
 // Support grants: an organization creates and revokes its own; operators and resellers see those that they have.
 import { Button } from '@patternfly/react-core';
 import { HeadsetIcon } from '@patternfly/react-icons';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useOrganizationNames } from '../api/cluster';
 import { collections } from '../api/collection';
@@ -9,9 +8,9 @@ import { may, type Session } from '../api/session';
 import { grantValid, revokeSupportGrant, type SupportGrant } from '../api/support';
 import { CreateSupportGrant } from '../forms/support-grant';
 import { useText } from '../i18n';
-import { Confirm } from '../parts/confirm';
 import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
+import { useRemoval } from '../parts/removal';
 import { Time } from '../parts/time';
 import { ToneLabel } from '../parts/tone';
 
@@ -22,7 +21,14 @@ export function SupportGrants({ session }: { session: Session }) {
   const organizations = useOrganizationNames(staff).data?.items ?? [];
   const list = useListing(collections.supportGrants, { sort: '-spec.expiresAt' });
   const [creating, setCreating] = useState(false);
-  const [going, setGoing] = useState<SupportGrant | null>(null);
+  const revocation = useRemoval<SupportGrant>({
+    remove: revokeSupportGrant,
+    title: (name) => `${t('sgr.revoke')}: ${name}`,
+    help: t('sgr.revokeHelp'),
+    action: t('sgr.revoke'),
+    untyped: true,
+  });
+  const owns = (g: SupportGrant) => g.meta.organization === own;
   const create = own && <Button onClick={() => setCreating(true)}>{t('sgr.create')}</Button>;
   const nameOf = (id: string | undefined) => organizations.find((o) => o.meta.id === id)?.meta.name ?? id ?? '–';
   const state = (g: SupportGrant) => t(grantValid(g) ? 'sgr.valid' : 'sgr.expired');
@@ -64,38 +70,14 @@ export function SupportGrants({ session }: { session: Session }) {
           list={list}
           keyOf={(g) => g.meta.id ?? g.meta.name}
           actions={(g) => [
-            Boolean(own) &&
-              g.meta.organization === own && { text: t('sgr.revoke'), danger: true, run: () => setGoing(g) },
+            Boolean(own) && owns(g) && { text: t('sgr.revoke'), danger: true, run: () => revocation.ask(g) },
           ]}
+          bulk={own ? [revocation.bulk(owns)] : undefined}
           empty={<Empty title={t('sgr.empty')} help={t(own ? 'sgr.emptyHelp' : 'sgr.emptyStaff')} icon={HeadsetIcon} />}
         />
       </div>
       {creating && own && <CreateSupportGrant organization={own} onClose={() => setCreating(false)} />}
-      {going && <Revoke grant={going} onClose={() => setGoing(null)} />}
+      {revocation.dialog}
     </PageBody>
-  );
-}
-
-function Revoke({ grant, onClose }: { grant: SupportGrant; onClose: () => void }) {
-  const { t } = useText();
-  const client = useQueryClient();
-  const revoke = useMutation({
-    mutationFn: () => revokeSupportGrant(grant),
-    onSuccess: () => {
-      void client.invalidateQueries({ queryKey: ['SupportGrant', 'list'] });
-      onClose();
-    },
-  });
-  return (
-    <Confirm
-      title={`${t('sgr.revoke')}: ${grant.meta.name}`}
-      help={t('sgr.revokeHelp')}
-      action={t('sgr.revoke')}
-      danger
-      busy={revoke.isPending}
-      error={revoke.error}
-      onConfirm={() => revoke.mutate()}
-      onClose={onClose}
-    />
   );
 }

@@ -160,6 +160,7 @@ export const operator: Record<keyof typeof en, string> = {
   'mig.abortTitle': 'Migration abbrechen?',
   'mig.abortHelp': 'Die Instanz oder das Volume bleibt auf dem Knoten. Eine laufende Instanz läuft weiter.',
   'mig.forget': 'Aus der Liste entfernen',
+  'mig.forgetHelp': 'Nur der Eintrag in dieser Liste wird gelöscht.',
   'mig.Pending': 'Ausstehend',
   'mig.Preparing': 'Wird vorbereitet',
   'mig.Copying': 'Wird kopiert',

@@ -73,6 +73,8 @@ export const storage: Record<keyof typeof en, string> = {
   'dsk.dbDiskHelp': 'Festplatte, die die Datenbank dieser Festplatte enthält, mit 2 % ihrer Größe.',
   'dsk.dbSelf': 'Auf der Festplatte selbst',
   'dsk.releaseDBHelp': 'Nur möglich, wenn keine Festplatte ihre Datenbank auf ihr hat. Die Festplatte wird gelöscht.',
+  'dsk.releaseManyHelp':
+    'Daten auf Ceph-Festplatten werden zuerst auf andere Festplatten kopiert; das dauert und braucht dort freien Platz. Eine Festplatte eines Speicherpools wird gelöscht, wenn sie keine Volumes enthält. Eine Festplatte mit Datenbanken kann nur freigegeben werden, wenn keine Festplatte ihre Datenbank auf ihr hat.',
   'dsk.local': 'Speicherpool ihres Knotens',
   'dsk.poolName': 'Name des Pools',
   'dsk.poolNameHelp':

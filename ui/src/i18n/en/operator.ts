@@ -158,6 +158,7 @@ export const operator = {
   'mig.abortTitle': 'Abort the migration?',
   'mig.abortHelp': 'The instance or volume stays on its node. An instance that is running keeps running.',
   'mig.forget': 'Remove from list',
+  'mig.forgetHelp': 'Only the record in this list is deleted.',
   'mig.Pending': 'Pending',
   'mig.Preparing': 'Preparing',
   'mig.Copying': 'Copying',

@@ -66,6 +66,8 @@ export const storage = {
   'dsk.dbDiskHelp': 'Disk that stores the database of this one, with 2 % of its size.',
   'dsk.dbSelf': 'On the disk itself',
   'dsk.releaseDBHelp': 'Only possible when no disk has its database on it. The disk is erased.',
+  'dsk.releaseManyHelp':
+    'Data on disks of Ceph is copied to other disks first; this takes time and requires free space on them. A disk of a storage pool is erased when it contains no volumes. A disk with databases can only be released when no disk has its database on it.',
   'dsk.local': 'Storage pool of its node',
   'dsk.poolName': 'Pool name',
   'dsk.poolNameHelp': 'Disks of several nodes can have the same name. Volumes are created in the pool by this name.',

@@ -1,24 +1,25 @@
 import { Button, Card, CardBody, CardTitle, Label } from '@patternfly/react-core';
 import { UserIcon } from '@patternfly/react-icons';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { endSession, useSessions, type OwnSession } from '../../api/tenant';
 import { useText } from '../../i18n';
 import { formatTime } from '../../lib/format';
-import { Confirm } from '../../parts/confirm';
 import { Empty, ObjectList, type Column } from '../../parts/list';
+import { useRemoval } from '../../parts/removal';
 import { Time } from '../../parts/time';
 
 export function Sessions() {
   const { t, language } = useText();
-  const client = useQueryClient();
   const query = useSessions();
-  const [ending, setEnding] = useState<OwnSession | null>(null);
-  const end = useMutation({
-    mutationFn: endSession,
-    onSuccess: () => (setEnding(null), client.invalidateQueries({ queryKey: ['Session', 'list'] })),
-  });
   const address = (s: OwnSession) => s.spec.address || '–';
+  const nameOf = (s: OwnSession) => `${address(s)}, ${formatTime(s.meta.createdAt, language)}`;
+  const removal = useRemoval<OwnSession>({
+    remove: endSession,
+    title: (address) => t('acc.endTitle', { address }),
+    help: t('acc.endHelp'),
+    action: t('acc.end'),
+    nameOf: address,
+    untyped: true,
+  });
   const columns: Column<OwnSession>[] = [
     {
       id: 'address',
@@ -50,8 +51,8 @@ export function Sessions() {
             variant="link"
             isInline
             isDanger
-            aria-label={`${t('acc.end')}: ${address(s)}, ${formatTime(s.meta.createdAt, language)}`}
-            onClick={() => (end.reset(), setEnding(s))}
+            aria-label={`${t('acc.end')}: ${nameOf(s)}`}
+            onClick={() => removal.ask(s)}
           >
             {t('acc.end')}
           </Button>
@@ -67,22 +68,13 @@ export function Sessions() {
           label={t('acc.sessions')}
           columns={columns}
           query={query}
+          bulk={[removal.bulk((s) => !s.current)]}
+          nameOf={nameOf}
           keyOf={(s) => s.meta.id ?? ''}
           empty={<Empty title={t('acc.noSessions')} help={t('acc.noSessionsHelp')} icon={UserIcon} />}
         />
       </CardBody>
-      {ending && (
-        <Confirm
-          title={t('acc.endTitle', { address: address(ending) })}
-          help={t('acc.endHelp')}
-          action={t('acc.end')}
-          danger
-          busy={end.isPending}
-          error={end.error}
-          onConfirm={() => end.mutate(ending)}
-          onClose={() => setEnding(null)}
-        />
-      )}
+      {removal.dialog}
     </Card>
   );
 }

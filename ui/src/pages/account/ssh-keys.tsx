@@ -4,10 +4,10 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { addSSHKey, removeSSHKey, useSSHKeys, type SSHKey } from '../../api/ssh';
 import { useText } from '../../i18n';
-import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, type Column } from '../../parts/list';
+import { useRemoval } from '../../parts/removal';
 import { Time } from '../../parts/time';
 
 function AddKey({ onMade, onClose }: { onMade: () => void; onClose: () => void }) {
@@ -49,9 +49,13 @@ export function SSHKeys() {
   const client = useQueryClient();
   const query = useSSHKeys();
   const [adding, setAdding] = useState(false);
-  const [removing, setRemoving] = useState<SSHKey | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['SSHKey', 'list'] });
-  const remove = useMutation({ mutationFn: removeSSHKey, onSuccess: () => (setRemoving(null), again()) });
+  const removal = useRemoval<SSHKey>({
+    remove: removeSSHKey,
+    title: (name) => t('ssh.deleteTitle', { name }),
+    help: t('ssh.deleteHelp'),
+    untyped: true,
+  });
   const columns: Column<SSHKey>[] = [
     { id: 'name', title: t('common.name'), cell: (k) => k.meta.name },
     { id: 'type', title: t('ssh.type'), cell: (k) => k.spec.type },
@@ -73,7 +77,7 @@ export function SSHKeys() {
           isInline
           isDanger
           aria-label={`${t('common.delete')}: ${k.meta.name}`}
-          onClick={() => (remove.reset(), setRemoving(k))}
+          onClick={() => removal.ask(k)}
         >
           {t('common.delete')}
         </Button>
@@ -90,6 +94,7 @@ export function SSHKeys() {
           label={t('ssh.title')}
           columns={columns}
           query={query}
+          bulk={[removal.bulk()]}
           keyOf={(k) => k.meta.id ?? ''}
           empty={<Empty title={t('ssh.empty')} help={t('ssh.emptyHelp')} icon={KeyIcon} />}
         />
@@ -100,18 +105,7 @@ export function SSHKeys() {
         </div>
       </CardBody>
       {adding && <AddKey onMade={() => (setAdding(false), again())} onClose={() => setAdding(false)} />}
-      {removing && (
-        <Confirm
-          title={t('ssh.deleteTitle', { name: removing.meta.name ?? '' })}
-          help={t('ssh.deleteHelp')}
-          action={t('common.delete')}
-          danger
-          busy={remove.isPending}
-          error={remove.error}
-          onConfirm={() => remove.mutate(removing)}
-          onClose={() => setRemoving(null)}
-        />
-      )}
+      {removal.dialog}
     </Card>
   );
 }

@@ -62,6 +62,7 @@ export function IdentityProviders({ session }: { session: Session }) {
           columns={columns}
           list={list}
           keyOf={(p) => p.meta.id ?? p.meta.name}
+          bulk={[removal.bulk()]}
           actions={(p) => [
             { text: t('idp.test'), run: () => go(`/identity-providers/${p.meta.id}/test`) },
             { text: t('common.delete'), danger: true, run: () => removal.ask(p) },

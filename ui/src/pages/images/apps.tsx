@@ -1,6 +1,6 @@
 import { Alert, Button } from '@patternfly/react-core';
 import { CubeIcon } from '@patternfly/react-icons';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { useImageList } from '../../api/cluster';
@@ -9,9 +9,9 @@ import { may, type Session } from '../../api/session';
 import { AddImage } from '../../forms/image';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
-import { Confirm } from '../../parts/confirm';
 import { Copyable } from '../../parts/copyable';
 import { Empty, ObjectList, type Column } from '../../parts/list';
+import { useRemoval } from '../../parts/removal';
 import { ToneLabel } from '../../parts/tone';
 import { AppForm } from './app-form';
 
@@ -56,12 +56,12 @@ export function Apps({ session }: { session: Session }) {
   const query = useApps();
   const images = useImageList({ limit: 1000 });
   const [editing, edit] = useState<App | 'new' | null>(null);
-  const [going, remove] = useState<App | null>(null);
   const [getting, get] = useState<App | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['App', 'list'] });
-  const removal = useMutation({
-    mutationFn: (a: App) => ok(api.DELETE('/v1/apps/{id}', { params: { path: { id: a.meta.id ?? '' } } })),
-    onSuccess: () => (remove(null), again()),
+  const removal = useRemoval<App>({
+    remove: (a) => ok(api.DELETE('/v1/apps/{id}', { params: { path: { id: a.meta.id ?? '' } } })),
+    title: (name) => t('one.deleteTitle', { name }),
+    help: t('cat.deleteHelp'),
   });
   const operator = may(session, 'operator');
   const size = (n: number | undefined) => (n ? formatBytes(n, language) : '');
@@ -118,7 +118,7 @@ export function Apps({ session }: { session: Session }) {
                   isInline
                   isDanger
                   aria-label={`${t('common.delete')}: ${a.meta.name}`}
-                  onClick={() => (removal.reset(), remove(a))}
+                  onClick={() => removal.ask(a)}
                 >
                   {t('common.delete')}
                 </Button>
@@ -140,6 +140,7 @@ export function Apps({ session }: { session: Session }) {
         label={t('cat.listTitle')}
         columns={columns}
         query={query}
+        bulk={operator ? [removal.bulk()] : undefined}
         keyOf={(a) => a.meta.id ?? a.meta.name}
         empty={<Empty title={t('cat.empty')} help={t('cat.emptyHelp')} icon={CubeIcon} />}
       />
@@ -167,19 +168,7 @@ export function Apps({ session }: { session: Session }) {
           onClose={() => get(null)}
         />
       )}
-      {going && (
-        <Confirm
-          title={t('one.deleteTitle', { name: going.meta.name })}
-          help={t('cat.deleteHelp')}
-          action={t('common.delete')}
-          danger
-          name={going.meta.name}
-          busy={removal.isPending}
-          error={removal.error}
-          onConfirm={() => removal.mutate(going)}
-          onClose={() => remove(null)}
-        />
-      )}
+      {removal.dialog}
     </div>
   );
 }

@@ -1,6 +1,5 @@
 import { Button } from '@patternfly/react-core';
 import { CubesIcon } from '@patternfly/react-icons';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { useFlavors } from '../../api/queries';
@@ -8,21 +7,19 @@ import { may, type Session } from '../../api/session';
 import { FlavorForm } from '../../forms/flavor';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
-import { Confirm } from '../../parts/confirm';
 import { Empty, ObjectList, type Column } from '../../parts/list';
+import { useRemoval } from '../../parts/removal';
 
 type Flavor = Schemas['Flavor'];
 
 export function Flavors({ session }: { session: Session }) {
   const { t, language } = useText();
-  const client = useQueryClient();
   const query = useFlavors();
   const [editing, edit] = useState<Flavor | 'new' | null>(null);
-  const [going, remove] = useState<Flavor | null>(null);
-  const again = () => client.invalidateQueries({ queryKey: ['Flavor', 'list'] });
-  const removal = useMutation({
-    mutationFn: (f: Flavor) => ok(api.DELETE('/v1/flavors/{id}', { params: { path: { id: f.meta.id ?? '' } } })),
-    onSuccess: () => (remove(null), again()),
+  const removal = useRemoval<Flavor>({
+    remove: (f) => ok(api.DELETE('/v1/flavors/{id}', { params: { path: { id: f.meta.id ?? '' } } })),
+    title: (name) => t('one.deleteTitle', { name }),
+    help: t('flv.deleteHelp'),
   });
   const operator = may(session, 'operator');
   const create = operator && <Button onClick={() => edit('new')}>{t('flv.create')}</Button>;
@@ -62,7 +59,7 @@ export function Flavors({ session }: { session: Session }) {
                   isInline
                   isDanger
                   aria-label={`${t('common.delete')}: ${f.meta.name}`}
-                  onClick={() => (removal.reset(), remove(f))}
+                  onClick={() => removal.ask(f)}
                 >
                   {t('common.delete')}
                 </Button>
@@ -80,23 +77,12 @@ export function Flavors({ session }: { session: Session }) {
         label={t('flv.title')}
         columns={columns}
         query={query}
+        bulk={operator ? [removal.bulk()] : undefined}
         keyOf={(f) => f.meta.id ?? f.meta.name}
         empty={<Empty title={t('flv.empty')} help={t('flv.emptyHelp')} icon={CubesIcon} />}
       />
       {editing && <FlavorForm flavor={editing === 'new' ? undefined : editing} onClose={() => edit(null)} />}
-      {going && (
-        <Confirm
-          title={t('one.deleteTitle', { name: going.meta.name })}
-          help={t('flv.deleteHelp')}
-          action={t('common.delete')}
-          danger
-          name={going.meta.name}
-          busy={removal.isPending}
-          error={removal.error}
-          onConfirm={() => removal.mutate(going)}
-          onClose={() => remove(null)}
-        />
-      )}
+      {removal.dialog}
     </div>
   );
 }

@@ -1,7 +1,6 @@
 import { Button, Progress } from '@patternfly/react-core';
 import { RouteIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { api, ok, type Schemas } from '../../api/client';
 import { mostInstances, useInstances, useNodes } from '../../api/queries';
@@ -9,8 +8,9 @@ import { change, migrations } from '../../api/resource';
 import { mostChoices, useVolumes } from '../../api/storage';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
-import { Confirm } from '../../parts/confirm';
+import type { Bulk } from '../../parts/list-bulk';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
+import { useRemoval } from '../../parts/removal';
 import { ToneLabel, type Tone } from '../../parts/tone';
 import { Time } from '../../parts/time';
 import { collections } from '../../api/collection';
@@ -21,6 +21,15 @@ type Phase = NonNullable<NonNullable<Migration['status']>['phase']>;
 const tones: Partial<Record<Phase, Tone>> = { Succeeded: 'good', Failed: 'bad', Aborted: 'off' };
 const phaseOf = (m: Migration): Phase => m.assignment?.phase || 'Pending';
 const ended = (m: Migration) => phaseOf(m) in tones;
+
+const abort = (m: Migration) =>
+  change(migrations, m.meta.id ?? '', (now) => ({
+    kind: now.kind,
+    meta: now.meta,
+    spec: { ...now.spec, abort: true },
+  }));
+const forgetMigration = (m: Migration) =>
+  ok(api.DELETE('/v1/migrations/{id}', { params: { path: { id: m.meta.id ?? '' } } }));
 
 function How({ migration: m }: { migration: Migration }) {
   const { t, language } = useText();
@@ -53,18 +62,19 @@ export function Migrations() {
   const nodes = useNodes({ limit: 1000 });
   const instances = useInstances({ limit: mostInstances });
   const volumes = useVolumes({ limit: mostChoices });
-  const [asked, ask] = useState<Migration | null>(null);
-  const act = useMutation({
-    mutationFn: (m: Migration) =>
-      change(migrations, m.meta.id ?? '', (now) => ({
-        kind: now.kind,
-        meta: now.meta,
-        spec: { ...now.spec, abort: true },
-      })),
-    onSuccess: () => (ask(null), client.invalidateQueries({ queryKey: ['Migration', 'list'] })),
+  const aborting = useRemoval<Migration>({
+    remove: abort,
+    title: () => t('mig.abortTitle'),
+    help: t('mig.abortHelp'),
+    action: t('mig.abort'),
+    untyped: true,
   });
+  const bulk: Bulk<Migration>[] = [
+    { id: 'forget', text: t('mig.forget'), help: t('mig.forgetHelp'), applies: ended, run: forgetMigration },
+    { ...aborting.bulk((m) => !ended(m) && !m.spec.abort), id: 'abort' },
+  ];
   const forget = useMutation({
-    mutationFn: (m: Migration) => ok(api.DELETE('/v1/migrations/{id}', { params: { path: { id: m.meta.id ?? '' } } })),
+    mutationFn: forgetMigration,
     onSuccess: () => client.invalidateQueries({ queryKey: ['Migration', 'list'] }),
   });
   const node = (id: string | undefined) => nodes.data?.items.find((n) => n.meta.id === id)?.meta.name ?? id ?? '–';
@@ -123,7 +133,7 @@ export function Migrations() {
             isInline
             isDanger
             aria-label={`${t('mig.abort')}: ${m.meta.name}`}
-            onClick={() => (act.reset(), ask(m))}
+            onClick={() => aborting.ask(m)}
           >
             {t('mig.abort')}
           </Button>
@@ -137,21 +147,11 @@ export function Migrations() {
         label={t('mnt.migrations')}
         columns={columns}
         list={list}
+        bulk={bulk}
         keyOf={(m) => m.meta.id ?? m.meta.name}
         empty={<Empty title={t('mig.empty')} help={t('mig.emptyHelp')} icon={RouteIcon} />}
       />
-      {asked && (
-        <Confirm
-          title={t('mig.abortTitle')}
-          help={t('mig.abortHelp')}
-          action={t('mig.abort')}
-          danger
-          busy={act.isPending}
-          error={act.error}
-          onConfirm={() => act.mutate(asked)}
-          onClose={() => ask(null)}
-        />
-      )}
+      {aborting.dialog}
     </>
   );
 }

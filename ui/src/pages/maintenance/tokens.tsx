@@ -6,10 +6,10 @@ import { api, ok, type Schemas } from '../../api/client';
 import { useJoinTokens } from '../../api/cluster';
 import { useText } from '../../i18n';
 import { formatTime } from '../../lib/format';
-import { Confirm } from '../../parts/confirm';
 import { Copyable } from '../../parts/copyable';
 import { ErrorAlert } from '../../parts/error';
 import { Empty, ObjectList, type Column } from '../../parts/list';
+import { useRemoval } from '../../parts/removal';
 import { Time } from '../../parts/time';
 
 type Token = Schemas['JoinToken'];
@@ -20,15 +20,16 @@ export function Tokens() {
   const client = useQueryClient();
   const query = useJoinTokens();
   const [made, setMade] = useState<Token | null>(null);
-  const [going, remove] = useState<Token | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['JoinToken', 'list'] });
   const create = useMutation({
     mutationFn: () => ok(api.POST('/v1/join-tokens', { body: { kind: 'JoinToken', meta: { name: '' }, spec: {} } })),
     onSuccess: (x) => (setMade(x), again()),
   });
-  const removal = useMutation({
-    mutationFn: (x: Token) => ok(api.DELETE('/v1/join-tokens/{id}', { params: { path: { id: x.meta.id ?? '' } } })),
-    onSuccess: () => (remove(null), again()),
+  const removal = useRemoval<Token>({
+    remove: (x) => ok(api.DELETE('/v1/join-tokens/{id}', { params: { path: { id: x.meta.id ?? '' } } })),
+    title: (name) => t('one.deleteTitle', { name }),
+    help: t('tok.deleteHelp'),
+    untyped: true,
   });
   const button = (
     <Button isLoading={create.isPending} onClick={() => create.mutate()}>
@@ -56,7 +57,7 @@ export function Tokens() {
           isInline
           isDanger
           aria-label={`${t('common.delete')}: ${x.meta.name}`}
-          onClick={() => (removal.reset(), remove(x))}
+          onClick={() => removal.ask(x)}
         >
           {t('common.delete')}
         </Button>
@@ -85,21 +86,11 @@ export function Tokens() {
         label={t('mnt.tokens')}
         columns={columns}
         query={query}
+        bulk={[removal.bulk()]}
         keyOf={(x) => x.meta.id ?? x.meta.name}
         empty={<Empty title={t('tok.empty')} help={t('tok.emptyHelp')} icon={KeyIcon} action={button} />}
       />
-      {going && (
-        <Confirm
-          title={t('one.deleteTitle', { name: going.meta.name })}
-          help={t('tok.deleteHelp')}
-          action={t('common.delete')}
-          danger
-          busy={removal.isPending}
-          error={removal.error}
-          onConfirm={() => removal.mutate(going)}
-          onClose={() => remove(null)}
-        />
-      )}
+      {removal.dialog}
     </div>
   );
 }

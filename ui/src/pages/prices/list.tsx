@@ -10,10 +10,10 @@ import { ownsBook, type Book } from '../../api/prices';
 import type { Session } from '../../api/session';
 import { useText } from '../../i18n';
 import { applied, asCurl } from '../../lib/shell';
-import { Confirm } from '../../parts/confirm';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
+import { useRemoval } from '../../parts/removal';
 import { Same } from '../../parts/same';
 import { SelectField, TextField } from '../../parts/text-field';
 import { Time } from '../../parts/time';
@@ -79,12 +79,12 @@ export function Prices({ session }: { session: Session }) {
   const [, go] = useLocation();
   const client = useQueryClient();
   const [creating, setCreating] = useState(false);
-  const [going, setGoing] = useState<Book | null>(null);
   const query = usePriceBooks();
   const again = () => void client.invalidateQueries({ queryKey: ['PriceBook', 'list'] });
-  const remove = useMutation({
-    mutationFn: (b: Book) => ok(api.DELETE('/v1/price-books/{id}', { params: { path: { id: b.meta.id ?? '' } } })),
-    onSuccess: () => (setGoing(null), again()),
+  const removal = useRemoval<Book>({
+    remove: (b) => ok(api.DELETE('/v1/price-books/{id}', { params: { path: { id: b.meta.id ?? '' } } })),
+    title: (name) => t('price.deleteTitle', { name }),
+    help: t('price.deleteHelp'),
   });
   const create = <Button onClick={() => setCreating(true)}>{t('price.create')}</Button>;
   const columns: Column<Book>[] = [
@@ -108,7 +108,7 @@ export function Prices({ session }: { session: Session }) {
             isInline
             isDanger
             aria-label={`${t('common.delete')}: ${b.meta.name}`}
-            onClick={() => (remove.reset(), setGoing(b))}
+            onClick={() => removal.ask(b)}
           >
             {t('common.delete')}
           </Button>
@@ -124,6 +124,7 @@ export function Prices({ session }: { session: Session }) {
           label={t('price.title')}
           columns={columns}
           query={query}
+          bulk={[removal.bulk((b) => ownsBook(session, b))]}
           keyOf={(b) => b.meta.id ?? b.meta.name}
           empty={<Empty title={t('price.empty')} help={t('price.emptyHelp')} icon={TagsIcon} action={create} />}
         />
@@ -135,19 +136,7 @@ export function Prices({ session }: { session: Session }) {
           onMade={(b) => (again(), go(`/prices/${b.meta.id}`))}
         />
       )}
-      {going && (
-        <Confirm
-          title={t('price.deleteTitle', { name: going.meta.name })}
-          help={t('price.deleteHelp')}
-          action={t('common.delete')}
-          danger
-          name={going.meta.name}
-          busy={remove.isPending}
-          error={remove.error}
-          onConfirm={() => remove.mutate(going)}
-          onClose={() => setGoing(null)}
-        />
-      )}
+      {removal.dialog}
     </PageBody>
   );
 }

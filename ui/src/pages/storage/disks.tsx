@@ -11,10 +11,10 @@ import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
 import { asCommand, changeAsCurl } from '../../lib/shell';
 import { CheckField } from '../../parts/check-field';
-import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, type Column } from '../../parts/list';
+import { useRemoval } from '../../parts/removal';
 import { Same } from '../../parts/same';
 import { ToneLabel, type Tone } from '../../parts/tone';
 
@@ -114,9 +114,15 @@ export function Disks() {
   const query = useDisks();
   const nodes = useNodes({ limit: 1000 });
   const [taking, take] = useState<Disk | null>(null);
-  const [going, release] = useState<Disk | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['Disk', 'list'] });
-  const out = useMutation({ mutationFn: (d: Disk) => setUse(d, {}), onSuccess: () => (release(null), again()) });
+  const release = useRemoval<Disk>({
+    remove: (d) => setUse(d, {}),
+    title: (name) => t('dsk.releaseTitle', { name }),
+    help: t('dsk.releaseManyHelp'),
+    helpOf: ({ spec: { use } }) =>
+      t(use === 'local' ? 'dsk.releaseLocalHelp' : use === 'ceph-db' ? 'dsk.releaseDBHelp' : 'dsk.releaseHelp'),
+    action: t('dsk.release'),
+  });
   const node = (d: Disk) =>
     nodes.data?.items.find((n) => n.meta.id === d.status?.node)?.meta.name ?? d.status?.node ?? '';
   const items =
@@ -184,7 +190,7 @@ export function Disks() {
             isInline
             isDanger
             aria-label={`${t('dsk.release')}: ${d.meta.name}`}
-            onClick={() => (out.reset(), release(d))}
+            onClick={() => release.ask(d)}
           >
             {t('dsk.release')}
           </Button>
@@ -205,29 +211,12 @@ export function Disks() {
         label={t('dsk.title')}
         columns={columns}
         query={{ ...query, data: query.data && { ...query.data, items } }}
+        bulk={[release.bulk((d) => Boolean(d.spec.use))]}
         keyOf={(d) => d.meta.id ?? d.meta.name}
         empty={<Empty title={t('dsk.empty')} help={t('dsk.emptyHelp')} icon={HddIcon} />}
       />
       {taking && <Take disk={taking} onDone={() => (take(null), void again())} onClose={() => take(null)} />}
-      {going && (
-        <Confirm
-          title={t('dsk.releaseTitle', { name: going.meta.name })}
-          help={t(
-            going.spec.use === 'local'
-              ? 'dsk.releaseLocalHelp'
-              : going.spec.use === 'ceph-db'
-                ? 'dsk.releaseDBHelp'
-                : 'dsk.releaseHelp',
-          )}
-          action={t('dsk.release')}
-          danger
-          name={going.meta.name}
-          busy={out.isPending}
-          error={out.error}
-          onConfirm={() => out.mutate(going)}
-          onClose={() => release(null)}
-        />
-      )}
+      {release.dialog}
     </>
   );
 }

@@ -7,10 +7,10 @@ import { useBackupTargets } from '../../api/cluster';
 import { useText, type Key } from '../../i18n';
 import { told } from '../../lib/cause';
 import { asCommand, asCurl } from '../../lib/shell';
-import { Confirm } from '../../parts/confirm';
 import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, ObjectList, type Column } from '../../parts/list';
+import { useRemoval } from '../../parts/removal';
 import { Same } from '../../parts/same';
 import { Note } from '../../parts/told';
 import { ToneLabel } from '../../parts/tone';
@@ -135,11 +135,11 @@ export function Targets() {
   const client = useQueryClient();
   const query = useBackupTargets();
   const [adding, setAdding] = useState(false);
-  const [going, remove] = useState<Target | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['BackupTarget', 'list'] });
-  const removal = useMutation({
-    mutationFn: (x: Target) => ok(api.DELETE('/v1/backup-targets/{id}', { params: { path: { id: x.meta.id ?? '' } } })),
-    onSuccess: () => (remove(null), again()),
+  const removal = useRemoval<Target>({
+    remove: (x) => ok(api.DELETE('/v1/backup-targets/{id}', { params: { path: { id: x.meta.id ?? '' } } })),
+    title: (name) => t('one.deleteTitle', { name }),
+    help: t('tgt.deleteHelp'),
   });
   const create = <Button onClick={() => setAdding(true)}>{t('tgt.create')}</Button>;
   const columns: Column<Target>[] = [
@@ -173,7 +173,7 @@ export function Targets() {
           isInline
           isDanger
           aria-label={`${t('common.delete')}: ${x.meta.name}`}
-          onClick={() => (removal.reset(), remove(x))}
+          onClick={() => removal.ask(x)}
         >
           {t('common.delete')}
         </Button>
@@ -193,23 +193,12 @@ export function Targets() {
         label={t('tgt.title')}
         columns={columns}
         query={query}
+        bulk={[removal.bulk()]}
         keyOf={(x) => x.meta.id ?? x.meta.name}
         empty={<Empty title={t('tgt.empty')} help={t('tgt.emptyHelp')} icon={ArchiveIcon} action={create} />}
       />
       {adding && <TargetForm onDone={() => (setAdding(false), void again())} onClose={() => setAdding(false)} />}
-      {going && (
-        <Confirm
-          title={t('one.deleteTitle', { name: going.meta.name })}
-          help={t('tgt.deleteHelp')}
-          action={t('common.delete')}
-          danger
-          name={going.meta.name}
-          busy={removal.isPending}
-          error={removal.error}
-          onConfirm={() => removal.mutate(going)}
-          onClose={() => remove(null)}
-        />
-      )}
+      {removal.dialog}
     </>
   );
 }
