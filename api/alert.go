@@ -69,3 +69,20 @@ const (
 	AlertAuditUnanchored AlertCode = "audit.unanchored"
 	AlertInvoicesOverdue AlertCode = "invoice.overdue"
 )
+
+// AlertVariant is which of several problems with the same code an alert reports. Its words
+// differ from those of the code.
+type AlertVariant string
+
+// The variants; openapi.yaml describes them, and the portal has words for each code and
+// each variant.
+const (
+	AlertHardwareWorse      AlertVariant = "node.hardware-worse"
+	AlertEncryption         AlertVariant = "node.condition-encryption"
+	AlertCertificateExpired AlertVariant = "node.certificate-expired"
+	AlertQuorumTwo          AlertVariant = "cluster.quorum-two"
+	AlertCephError          AlertVariant = "ceph.health-error"
+	AlertExternalNetwork    AlertVariant = "network.failed-external"
+	AlertBackupRunning      AlertVariant = "backup.late-running"
+	AlertUnverified         AlertVariant = "audit.unanchored-unverified"
+)

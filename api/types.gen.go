@@ -214,12 +214,15 @@ type AccessReview struct {
 	UnusedSince time.Time `json:"unusedSince"`
 }
 
-// Alert defines model for Alert.
+// Alert A current problem of the cluster. Code, variant and params say what message and hint say, in a form that programs can show in any language.
 type Alert struct {
+	// Cause The cause of the reason, if it has one.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
 	// Code Identifier of the alert type, for example node.lost. docs/alerts.md lists all; they are stable.
 	Code AlertCode `json:"code"`
 
-	// Hint How to solve the problem.
+	// Hint How to solve the problem, in English.
 	Hint string `json:"hint,omitempty,omitzero"`
 
 	// ID ID of the affected object; empty if several objects are affected.
@@ -228,12 +231,18 @@ type Alert struct {
 	// Kind Kind of the affected object.
 	Kind Kind `json:"kind"`
 
-	// Message The problem in plain words.
+	// Message The problem in plain words, in English: that of code and params, and the reason.
 	Message string `json:"message"`
 	Name    string `json:"name,omitempty,omitzero"`
 
 	// Organization Organization of the affected object; empty if it belongs to the cluster.
 	Organization string `json:"organization,omitempty,omitzero"`
+
+	// Params The values in the message of an alert. Which are set depends on its code; a value that is zero may be absent.
+	Params AlertParams `json:"params,omitempty,omitzero"`
+
+	// Reason What the component that noticed the problem reports about it, in English; the end of message.
+	Reason string `json:"reason,omitempty,omitzero"`
 
 	// Severity Critical: something does not work, or will not after the next failure. Warning: something will stop working unless action is taken.
 	Severity AlertSeverity `json:"severity"`
@@ -256,6 +265,42 @@ type AlertList struct {
 
 	// Warning Number of alerts, on all pages.
 	Warning int64 `json:"warning"`
+}
+
+// AlertParams The values in the message of an alert. Which are set depends on its code; a value that is zero may be absent.
+type AlertParams struct {
+	// Advice For ceph.health, ceph.failed and node.hardware: what the component that noticed the problem recommends, in English.
+	Advice string `json:"advice,omitempty,omitzero"`
+
+	// Bytes For gpu.promised: allocated VRAM, if it is more than allowed.
+	Bytes int64 `json:"bytes,omitempty,omitzero"`
+
+	// Count How many instances, deliveries, attempts, customers, addresses, voting nodes or vGPUs are affected.
+	Count int64 `json:"count,omitempty,omitzero"`
+
+	// Limit For cluster.quorum: how many nodes vote; for gpu.promised: how many vGPUs are allowed, if there are more.
+	Limit int64 `json:"limit,omitempty,omitzero"`
+
+	// LimitBytes For gpu.promised: the VRAM that may be allocated, if there is more.
+	LimitBytes int64 `json:"limitBytes,omitempty,omitzero"`
+
+	// Names Names of what is affected, not all if count is larger: customers, nodes, storage pools, a condition, hardware checks, or a version with its nodes.
+	Names []string `json:"names,omitempty,omitzero"`
+
+	// Percent For node.storage: how much of the fullest pool is free; for gpu.promised: how much of the time of the GPU is allocated, if it is more than 100.
+	Percent int64 `json:"percent,omitempty,omitzero"`
+
+	// Seconds For node.clock: how far the clock is ahead.
+	Seconds int64 `json:"seconds,omitempty,omitzero"`
+
+	// Until For node.certificate: when it expires; for payment.disputed: when a response is due.
+	Until *time.Time `json:"until,omitempty"`
+
+	// Variant Which of several problems with the same code it is. node.hardware-worse: nothing has failed yet. node.condition-encryption: the node does not exchange encrypted packets with all others. node.certificate-expired: its certificate has expired. cluster.quorum-two: the cluster has two voting nodes. ceph.health-error: Ceph reports an error and not a warning. network.failed-external: an external network. backup.late-running: it has been running for too long. audit.unanchored-unverified: the audit trail was not verified. Empty: the usual one.
+	Variant AlertVariant `json:"variant,omitempty,omitzero"`
+
+	// Version For cluster.upgrade: the new version.
+	Version string `json:"version,omitempty,omitzero"`
 }
 
 // App defines model for App.

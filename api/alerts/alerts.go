@@ -79,9 +79,45 @@ type about struct {
 	meta api.Meta
 }
 
-func (l *list) add(code api.AlertCode, how api.AlertSeverity, what about, since *time.Time, message, hint string) {
+// message is what an alert says: words, the values in them, and the reason, which is from
+// the component that noticed the problem.
+type message struct {
+	words  string
+	params api.AlertParams
+	reason string
+	cause  api.Cause
+}
+
+func says(words string) message { return message{words: words} }
+
+// with returns the message with the values in its words.
+func (m message) with(params api.AlertParams) message {
+	m.params = params
+	return m
+}
+
+// because returns the message with a reason; empty: there is none.
+func (m message) because(reason string) message {
+	m.reason = reason
+	return m
+}
+
+// of returns the message with the cause of its reason.
+func (m message) of(cause api.Cause) message {
+	m.cause = cause
+	return m
+}
+
+func (m message) text() string {
+	if m.reason == "" {
+		return m.words
+	}
+	return m.words + ": " + m.reason
+}
+
+func (l *list) add(code api.AlertCode, how api.AlertSeverity, what about, since *time.Time, m message, hint string) {
 	a := api.Alert{Code: code, Severity: how, Kind: what.kind, ID: what.meta.ID, Name: what.meta.Name, Organization: what.meta.Organization,
-		Message: message, Hint: hint}
+		Message: m.text(), Hint: hint, Params: m.params, Reason: m.reason, Cause: m.cause}
 	if since != nil && !since.IsZero() {
 		at := since.UTC().Truncate(time.Second)
 		a.Since = &at
@@ -89,20 +125,12 @@ func (l *list) add(code api.AlertCode, how api.AlertSeverity, what about, since 
 	l.all = append(l.all, a)
 }
 
-func (l *list) critical(code api.AlertCode, what about, since *time.Time, message, hint string) {
-	l.add(code, api.AlertCritical, what, since, message, hint)
+func (l *list) critical(code api.AlertCode, what about, since *time.Time, m message, hint string) {
+	l.add(code, api.AlertCritical, what, since, m, hint)
 }
 
-func (l *list) warning(code api.AlertCode, what about, since *time.Time, message, hint string) {
-	l.add(code, api.AlertWarning, what, since, message, hint)
-}
-
-// because returns the reason after a colon, or "" without one.
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
+func (l *list) warning(code api.AlertCode, what about, since *time.Time, m message, hint string) {
+	l.add(code, api.AlertWarning, what, since, m, hint)
 }
 
 // plural returns the number with a noun whose plural ends with s.

@@ -1,6 +1,8 @@
 package alerts
 
 import (
+	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +55,7 @@ func runs(id string) api.Instance {
 // TestOf checks, for one problem per case or none, the severity, the code, and words
 // that the reader needs.
 func TestOf(t *testing.T) {
+	tested := map[string]bool{} // codes and variants
 	members := func(voters int) (out []api.Member) {
 		for _, id := range []string{"a", "b", "c"}[:voters] {
 			out = append(out, api.Member{Node: api.NodeID(id), Name: id, Voter: true})
@@ -228,7 +231,9 @@ func TestOf(t *testing.T) {
 			{Meta: meta("well")}, {Meta: meta("b"), Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingWarn, Since: *ago(time.Hour)}}},
 			{Meta: meta("a"), Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingStop, Since: *ago(2 * time.Hour)}}}}},
 			"Warning invoice.overdue 2 customers with overdue invoices: a, b"},
-		"to be deleted": {State{Organizations: []api.Organization{{Meta: meta("b"), Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingDeleteDue, Since: now}}}}}, "Critical invoice.overdue 1 customer"},
+		"audit trail changed":      {State{Audit: []api.AuditCheck{{Status: api.AuditCheckStatus{Changed: "entry 7", Unanchored: "no anchor"}}}}, "Critical audit.changed entry 7 + Warning audit.unanchored no anchor"},
+		"audit trail not verified": {State{Audit: []api.AuditCheck{{Status: api.AuditCheckStatus{CheckedAt: *ago(25 * time.Hour)}}}}, "Warning audit.unanchored not been verified"},
+		"to be deleted":            {State{Organizations: []api.Organization{{Meta: meta("b"), Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingDeleteDue, Since: now}}}}}, "Critical invoice.overdue 1 customer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Of(c.s, now)
@@ -245,11 +250,72 @@ func TestOf(t *testing.T) {
 				if string(a.Severity) != severity || string(a.Code) != code || !strings.Contains(a.Message+" "+a.Hint, words) {
 					t.Errorf("alert = %s %s %q with hint %q, want %q", a.Severity, a.Code, a.Message, a.Hint, want[i])
 				}
+				if words, ok := strings.CutSuffix(a.Message, a.Reason); !ok || a.Reason != "" && !strings.HasSuffix(words, ": ") {
+					t.Errorf("alert %s = %q, want it to end with its reason %q", a.Code, a.Message, a.Reason)
+				}
+				tested[cmp.Or(string(a.Params.Variant), string(a.Code))] = true
 				if a.Hint == "" {
 					t.Errorf("alert %s has no hint, want one", a.Code)
 				}
 			}
 		})
+	}
+	for _, code := range append(declared(t, "AlertCode"), declared(t, "AlertVariant")...) {
+		if !tested[code] {
+			t.Errorf("no case has alert %s, want one", code)
+		}
+	}
+}
+
+// TestParams checks the values that programs show in their own words.
+func TestParams(t *testing.T) {
+	lost := func(n *api.Node) { n.Assignment.State, n.Assignment.Reason = api.NodeLost, "no power" }
+	dead := api.Cause{Code: api.CauseCrashed, Plain: true}
+	full := api.Cause{Code: api.CauseNoRoom, Missing: api.MissingCPUs, Count: 8}
+	vat := func(status api.VATCheckStatus) (s State) {
+		for _, name := range []string{"f", "e", "d", "c", "b", "a"} {
+			s.Organizations = append(s.Organizations, api.Organization{Meta: meta(name)})
+			s.VATChecks = append(s.VATChecks, api.VATCheck{Meta: api.Meta{Organization: name}, Status: status})
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		s      State
+		params api.AlertParams
+		reason string
+		cause  api.Cause
+	}{
+		"lost":  {State{Nodes: []api.Node{node("n", lost)}, Instances: of(runs("i"), func(*api.Instance) {})}, api.AlertParams{Count: 1}, "no power", api.Cause{}},
+		"clock": {State{Nodes: []api.Node{node("n", func(n *api.Node) { n.Status.SeenAt = *ago(-90 * time.Second) })}}, api.AlertParams{Seconds: 90}, "", api.Cause{}},
+		"storage": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
+			n.Status.Pools = []api.StoragePool{{Name: "a", SizeBytes: 100, FreeBytes: 5}, {Name: "b", SizeBytes: 100, FreeBytes: 4}, {Name: "c", SizeBytes: 100, FreeBytes: 50}}
+		})}}, api.AlertParams{Names: []string{"a", "b"}, Percent: 4}, "", api.Cause{}},
+		"hardware": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
+			n.Status.Hardware = []api.HardwareCheck{{ID: api.HardwareMemory, State: api.HardwareWarning, Found: "7 errors", Advice: "Replace it."}}
+		})}}, api.AlertParams{Variant: api.AlertHardwareWorse, Names: []string{"memory"}, Advice: "Replace it."}, "memory (7 errors)", api.Cause{}},
+		"versions": {State{Nodes: []api.Node{node("a", nil), node("b", func(n *api.Node) { n.Status.Version = "0.9" })}}, api.AlertParams{Count: 2, Names: []string{"0.9 (b)", "1.0 (a)"}}, "", api.Cause{}},
+		"certificate": {State{Nodes: []api.Node{node("a", nil)}, Members: []api.Member{{Node: "a", Name: "a", CertificateUntil: ago(time.Hour)}}},
+			api.AlertParams{Variant: api.AlertCertificateExpired, Until: ago(time.Hour)}, "", api.Cause{}},
+		"promised": {card(9<<30, 101), api.AlertParams{Bytes: 9 << 30, LimitBytes: 8 << 30, Percent: 101}, "", api.Cause{}},
+		"Ceph": {State{Ceph: of(api.CephCluster{Meta: meta("ceph")}, func(c *api.CephCluster) {
+			c.Status.Health, c.Status.Summary, c.Status.Next = api.CephError, "down", "look"
+		})}, api.AlertParams{Variant: api.AlertCephError, Advice: "look"}, "down", api.Cause{}},
+		"customers": {vat(api.VATCheckStatus{State: api.VATInvalid}), api.AlertParams{Count: 6, Names: []string{"a", "b", "c", "d", "e"}}, "", api.Cause{}},
+		"failed": {State{Instances: of(runs("i"), func(i *api.Instance) {
+			i.Status.Phase, i.Status.LastError, i.Status.Cause = api.InstanceFailed, "QEMU died", dead
+		})}, api.AlertParams{}, "QEMU died", dead},
+		"suspended": {State{Instances: of(api.Instance{Meta: meta("i")}, func(i *api.Instance) {
+			i.Assignment.Hold, i.Assignment.Reason, i.Assignment.Cause = "unpaid", "full", full
+		})}, api.AlertParams{}, "unpaid", api.Cause{Code: api.CauseSuspended, Plain: true}},
+		"no room": {State{Instances: of(api.Instance{Meta: meta("i")}, func(i *api.Instance) { i.Assignment.Reason, i.Assignment.Cause = "full", full })}, api.AlertParams{}, "full", full},
+		"no address": {State{Routers: of(api.Router{Meta: meta("r")}, func(r *api.Router) {
+			r.Status.Phase, r.Assignment.Reason, r.Assignment.Cause = api.NetworkFailed, "full", full
+		})}, api.AlertParams{}, "full", full},
+	} {
+		got := Of(c.s, now)
+		if len(got) != 1 || !reflect.DeepEqual(got[0].Params, c.params) || got[0].Reason != c.reason || got[0].Cause != c.cause {
+			t.Errorf("%s: alerts = %+v, want one with params %+v, reason %q and cause %+v", name, got, c.params, c.reason, c.cause)
+		}
 	}
 }
 

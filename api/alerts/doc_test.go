@@ -3,9 +3,47 @@ package alerts
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// declared returns the constants of a type in ../alert.go.
+func declared(t *testing.T, of string) (values []string) {
+	t.Helper()
+	source, err := os.ReadFile("../alert.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(of+` = "([a-z.-]+)"`).FindAllSubmatch(source, -1) {
+		values = append(values, string(m[1]))
+	}
+	if len(values) == 0 {
+		t.Fatalf("found no %s in ../alert.go, want some", of)
+	}
+	return values
+}
+
+// TestCodesAreInTheContract checks that openapi.yaml lists exactly the codes and variants
+// that exist: the portal has words for what is listed there.
+func TestCodesAreInTheContract(t *testing.T) {
+	contract, err := os.ReadFile("../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []string{"AlertCode", "AlertVariant"} {
+		m := regexp.MustCompile(`enum: \[([^\]]+)\], (?:description: "[^"]*", )?x-go-type: ` + of + `\b`).FindSubmatch(contract)
+		if m == nil {
+			t.Fatalf("openapi.yaml has no enum of %s", of)
+		}
+		listed, want := strings.Split(string(m[1]), ", "), declared(t, of)
+		slices.Sort(listed)
+		slices.Sort(want)
+		if !slices.Equal(listed, want) {
+			t.Errorf("openapi.yaml lists for %s %q, want %q as in alert.go", of, listed, want)
+		}
+	}
+}
 
 // TestCodesAreDocumented checks that docs/alerts.md lists exactly the existing codes.
 func TestCodesAreDocumented(t *testing.T) {

@@ -38,12 +38,12 @@ func (l *list) gpus(s State) {
 		what, p := about{api.KindGPU, g.Meta}, on[api.GPUID(g.Meta.ID)]
 		// Both times come from the node's own clock.
 		if node, ok := reported[g.Status.Node]; ok && node.Sub(g.Status.SeenAt) > gone {
-			l.critical(api.AlertGPUGone, what, &g.Status.SeenAt, fmt.Sprintf("GPU %s is no longer reported by its node; %s on it", g.Meta.Name, plural(int(p.count), "instance")),
+			l.critical(api.AlertGPUGone, what, &g.Status.SeenAt, says("GPU "+g.Meta.Name+" is no longer reported by its node; "+plural(int(p.count), "instance")+" on it").with(api.AlertParams{Count: p.count}),
 				"check nvidia-smi and journalctl -u basalt-gpud on the node")
 		}
 		for _, c := range g.Status.Conditions {
 			if !c.Status {
-				l.critical(api.AlertGPUCondition, what, &c.Since, "GPU "+g.Meta.Name+" has failed"+because(cmp.Or(c.Message, c.Reason, c.Type)), "check nvidia-smi and journalctl -u basalt-gpud on the node")
+				l.critical(api.AlertGPUCondition, what, &c.Since, says("GPU "+g.Meta.Name+" has failed").because(cmp.Or(c.Message, c.Reason, c.Type)), "check nvidia-smi and journalctl -u basalt-gpud on the node")
 			}
 		}
 		l.overpromised(g, what, p, pools[cmp.Or(g.Spec.Pool, api.DefaultPool)])
@@ -54,12 +54,15 @@ func (l *list) gpus(s State) {
 // time is allocated once, its VRAM as often as the pool's overcommit allows.
 func (l *list) overpromised(g api.GPU, what about, p promised, pool api.GPUPoolSpec) {
 	var words []string
+	var params api.AlertParams
 	most := pool.MaxVgpusPerGpu
 	if may := pool.AllocatableBytes(g.Status.VramBytes); p.vram > may {
 		words = append(words, fmt.Sprintf("%s of VRAM, at most %s allowed", size(p.vram), size(may)))
+		params.Bytes, params.LimitBytes = p.vram, may
 	}
 	if p.share > 100 {
 		words = append(words, fmt.Sprintf("%d %% of its time, at most 100 %% allowed", p.share))
+		params.Percent = p.share
 	}
 	how := api.AlertCritical
 	if most > 0 && p.count > most {
@@ -67,9 +70,10 @@ func (l *list) overpromised(g api.GPU, what about, p promised, pool api.GPUPoolS
 			how = api.AlertWarning
 		}
 		words = append(words, fmt.Sprintf("%d virtual GPUs, at most %d allowed", p.count, most))
+		params.Count, params.Limit = p.count, most
 	}
 	if words != nil {
-		l.add(api.AlertGPUPromised, how, what, nil, "more of GPU "+g.Meta.Name+" is allocated than its pool allows: "+strings.Join(words, "; "),
+		l.add(api.AlertGPUPromised, how, what, nil, says("more of GPU "+g.Meta.Name+" is allocated than its pool allows: "+strings.Join(words, "; ")).with(params),
 			"move or stop some of its instances, or change the pool")
 	}
 }

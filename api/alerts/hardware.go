@@ -15,6 +15,7 @@ var worsening = []api.HardwareCheckID{api.HardwareDisks, api.HardwareMirror, api
 // hardware adds alerts for hardware of the node that has failed, or is about to.
 func (l *list) hardware(n api.Node, what about) {
 	var failed, warned []string
+	var failedIDs, warnedIDs []string
 	hint := ""
 	for _, c := range n.Status.Hardware {
 		switch {
@@ -22,20 +23,21 @@ func (l *list) hardware(n api.Node, what about) {
 			if len(failed) == 0 {
 				hint = c.Advice
 			}
-			failed = append(failed, string(c.ID)+" ("+c.Found+")")
+			failed, failedIDs = append(failed, string(c.ID)+" ("+c.Found+")"), append(failedIDs, string(c.ID))
 		case c.State == api.HardwareWarning && slices.Contains(worsening, c.ID):
 			if hint == "" {
 				hint = c.Advice
 			}
-			warned = append(warned, string(c.ID)+" ("+c.Found+")")
+			warned, warnedIDs = append(warned, string(c.ID)+" ("+c.Found+")"), append(warnedIDs, string(c.ID))
 		}
 	}
+	advice := hint
 	hint = strings.TrimSuffix(hint, ".") + "; details: basalt doctor hardware --all"
 	switch {
 	case len(failed) > 0:
-		l.critical(api.AlertNodeHardware, what, hardwareSince(n), "hardware of node "+n.Meta.Name+" has failed: "+strings.Join(failed, ", "), hint)
+		l.critical(api.AlertNodeHardware, what, hardwareSince(n), says("hardware of node "+n.Meta.Name+" has failed").because(strings.Join(failed, ", ")).with(api.AlertParams{Names: failedIDs, Advice: advice}), hint)
 	case len(warned) > 0:
-		l.warning(api.AlertNodeHardware, what, nil, "hardware of node "+n.Meta.Name+" needs attention: "+strings.Join(warned, ", "), hint)
+		l.warning(api.AlertNodeHardware, what, nil, says("hardware of node "+n.Meta.Name+" needs attention").because(strings.Join(warned, ", ")).with(api.AlertParams{Variant: api.AlertHardwareWorse, Names: warnedIDs, Advice: advice}), hint)
 	}
 }
 

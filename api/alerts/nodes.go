@@ -3,6 +3,7 @@ package alerts
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -39,15 +40,15 @@ func (l *list) nodes(s State) {
 		what, a := about{api.KindNode, n.Meta}, n.Assignment
 		switch a.State {
 		case api.NodeLost:
-			waiting := ""
-			if k := on[api.NodeID(n.Meta.ID)]; k > 0 {
-				waiting = "; " + plural(k, "instance") + " assigned to it"
+			waiting, k := "", on[api.NodeID(n.Meta.ID)]
+			if k > 0 {
+				waiting = ", with " + plural(k, "instance") + " assigned to it"
 			}
-			l.critical(api.AlertNodeLost, what, a.Since, "node "+n.Meta.Name+" is lost"+because(a.Reason)+waiting,
+			l.critical(api.AlertNodeLost, what, a.Since, says("node "+n.Meta.Name+" is lost"+waiting).because(a.Reason).with(api.AlertParams{Count: int64(k)}),
 				"check its power and network; if it will not return: basalt node remove "+n.Meta.Name+" --force")
 			continue // its other reports are out of date
 		case api.NodeSuspect:
-			l.warning(api.AlertNodeSuspect, what, a.Since, "node "+n.Meta.Name+" is not responding"+because(a.Reason), "check its power and network")
+			l.warning(api.AlertNodeSuspect, what, a.Since, says("node "+n.Meta.Name+" is not responding").because(a.Reason), "check its power and network")
 			continue
 		}
 		l.reports(n, what)
@@ -73,20 +74,20 @@ func (l *list) conditions(n api.Node, what about) {
 		switch {
 		case c.Status:
 		case c.Type == api.ConditionStore:
-			l.critical(api.AlertNodeStore, what, &c.Since, "node "+n.Meta.Name+" has no copy of the cluster's state"+because(c.Message),
+			l.critical(api.AlertNodeStore, what, &c.Since, says("node "+n.Meta.Name+" has no copy of the cluster's state").because(c.Message),
 				"run basalt node rebuild on the node: it copies the state from the other nodes")
 		case c.Type == api.ConditionAgreement: // about other nodes: see agreement
 		case c.Type == api.ConditionHypervisor:
-			l.critical(api.AlertNodeHypervisor, what, &c.Since, "node "+n.Meta.Name+" cannot start instances"+because(n.WithoutHypervisor()),
+			l.critical(api.AlertNodeHypervisor, what, &c.Since, says("node "+n.Meta.Name+" cannot start instances").because(n.WithoutHypervisor()),
 				"running instances are not affected; check systemctl status libvirtd on the node, then journalctl -u basaltd")
 		case c.Type == api.ConditionHardware: // see hardware
 		case c.Type == api.ConditionEncryption:
 			if l.now.Sub(c.Since) > connecting { // it is not true at first, and after a restart
-				l.warning(api.AlertNodeCondition, what, &c.Since, "node "+n.Meta.Name+" does not exchange encrypted packets with all other nodes"+because(c.Message),
+				l.warning(api.AlertNodeCondition, what, &c.Since, says("node "+n.Meta.Name+" does not exchange encrypted packets with all other nodes").because(c.Message).with(api.AlertParams{Variant: api.AlertEncryption}),
 					"packets of instance networks are sent in plain while the condition's reason is preparing, and otherwise not at all; check journalctl -u basaltd on the node")
 			}
 		default:
-			l.critical(api.AlertNodeCondition, what, &c.Since, "on node "+n.Meta.Name+" "+c.Type+" does not work"+because(cmp.Or(c.Message, c.Reason)),
+			l.critical(api.AlertNodeCondition, what, &c.Since, says("on node "+n.Meta.Name+" "+c.Type+" does not work").because(cmp.Or(c.Message, c.Reason)).with(api.AlertParams{Names: []string{c.Type}}),
 				"check journalctl -u basaltd on the node")
 		}
 	}
@@ -104,7 +105,7 @@ func (l *list) agreement(nodes []api.Node) {
 		}
 	}
 	if last != nil {
-		l.critical(api.AlertAgreement, about{kind: api.KindNode}, &last.Since, "copies of the cluster's state differ between nodes, and no majority has the same copy"+because(last.Message),
+		l.critical(api.AlertAgreement, about{kind: api.KindNode}, &last.Since, says("copies of the cluster's state differ between nodes, and no majority has the same copy").because(last.Message),
 			"find out which copy is correct (check the kernel's log for disk errors; see docs/operations.md), then run on each other node: basalt node rebuild")
 	}
 }
@@ -115,10 +116,10 @@ func (l *list) reports(n api.Node, what about) {
 	switch {
 	case seen.IsZero(): // it is still joining
 	case seen.Sub(l.now) > ahead:
-		l.warning(api.AlertNodeClock, what, nil, fmt.Sprintf("the clock of node %s is ahead by %s", n.Meta.Name, seen.Sub(l.now).Round(time.Second)),
+		l.warning(api.AlertNodeClock, what, nil, says(fmt.Sprintf("the clock of node %s is ahead by %s", n.Meta.Name, seen.Sub(l.now).Round(time.Second))).with(api.AlertParams{Seconds: int64(seen.Sub(l.now) / time.Second)}),
 			"check its time synchronization: timedatectl, chronyc tracking")
 	case l.now.Sub(seen) > silent:
-		l.critical(api.AlertNodeSilent, what, &seen, "node "+n.Meta.Name+" has not reported its status",
+		l.critical(api.AlertNodeSilent, what, &seen, says("node "+n.Meta.Name+" has not reported its status"),
 			"check that basaltd is running there, and its clock: timedatectl; then journalctl -u basaltd")
 	}
 }
@@ -129,7 +130,7 @@ func (l *list) usage(n api.Node, what about, running int) {
 	if running == 0 || at.IsZero() || n.Status.SeenAt.Sub(at) <= unmetered {
 		return
 	}
-	l.warning(api.AlertNodeUsage, what, &at, "not all usage on node "+n.Meta.Name+" is recorded; "+plural(running, "instance")+" on it",
+	l.warning(api.AlertNodeUsage, what, &at, says("not all usage on node "+n.Meta.Name+" is recorded; "+plural(running, "instance")+" on it").with(api.AlertParams{Count: int64(running)}),
 		"check journalctl -u basaltd on the node for \"meter\"; usage that is not recorded is not charged")
 }
 
@@ -141,6 +142,7 @@ func (l *list) room(n api.Node, what about) {
 		pools = []api.StoragePool{{Name: api.PoolLocal, SizeBytes: n.Status.StorageBytes, FreeBytes: n.Status.StorageFreeBytes}}
 	}
 	var low []string
+	params := api.AlertParams{Percent: nearlyFull}
 	how := api.AlertWarning
 	for _, p := range pools {
 		if p.SizeBytes <= 0 {
@@ -150,13 +152,14 @@ func (l *list) room(n api.Node, what about) {
 		if free >= nearlyFull {
 			continue
 		}
+		params.Names, params.Percent = append(params.Names, p.Name), min(params.Percent, int64(math.Round(free)))
 		low = append(low, fmt.Sprintf("%s (%.0f %% free)", p.Name, free))
 		if free < full {
 			how = api.AlertCritical
 		}
 	}
 	if len(low) > 0 {
-		l.add(api.AlertNodeStorage, how, what, nil, "storage on node "+n.Meta.Name+" is nearly full: "+strings.Join(low, ", "),
+		l.add(api.AlertNodeStorage, how, what, nil, says("storage on node "+n.Meta.Name+" is nearly full: "+strings.Join(low, ", ")).with(params),
 			"delete unused volumes, snapshots and images, or add a disk")
 	}
 }
@@ -172,13 +175,14 @@ func (l *list) versions(nodes []api.Node) {
 	if len(by) < 2 {
 		return
 	}
-	var words []string
+	var words, each []string
 	for v, names := range by {
 		slices.Sort(names)
-		words = append(words, v+" on "+strings.Join(names, ", "))
+		words, each = append(words, v+" on "+strings.Join(names, ", ")), append(each, v+" ("+strings.Join(names, ", ")+")")
 	}
 	slices.Sort(words)
-	l.warning(api.AlertVersions, about{kind: api.KindNode}, nil, "the nodes run different versions: "+strings.Join(words, "; "), "upgrade the nodes with the older version, one after another")
+	slices.Sort(each)
+	l.warning(api.AlertVersions, about{kind: api.KindNode}, nil, says("the nodes run different versions: "+strings.Join(words, "; ")).with(api.AlertParams{Count: int64(len(each)), Names: each}), "upgrade the nodes with the older version, one after another")
 }
 
 // members adds alerts if one more failure would stop the cluster, or if a node's
@@ -204,10 +208,11 @@ func (l *list) members(s State) {
 	switch up := voters - len(down); {
 	case len(down) > 0 && up <= most:
 		l.critical(api.AlertQuorum, about{kind: api.KindNode}, nil,
-			fmt.Sprintf("%d of %d voting nodes are down (%s): the cluster becomes read-only if one more fails", len(down), voters, strings.Join(down, ", ")),
+			says(fmt.Sprintf("%d of %d voting nodes are down (%s): the cluster becomes read-only if one more fails", len(down), voters, strings.Join(down, ", "))).
+				with(api.AlertParams{Count: int64(len(down)), Limit: int64(voters), Names: down}),
 			"restore them first; if one will not return: basalt node remove NAME --force")
 	case voters == 2:
-		l.warning(api.AlertQuorum, about{kind: api.KindNode}, nil, "the cluster has two voting nodes: it becomes read-only if either fails", "add a third node")
+		l.warning(api.AlertQuorum, about{kind: api.KindNode}, nil, says("the cluster has two voting nodes: it becomes read-only if either fails").with(api.AlertParams{Variant: api.AlertQuorumTwo, Count: 2}), "add a third node")
 	}
 }
 
@@ -219,10 +224,10 @@ func (l *list) certificate(m api.Member, meta api.Meta) {
 	what := about{api.KindNode, api.Meta{ID: string(m.Node), Name: cmp.Or(meta.Name, m.Name)}}
 	switch {
 	case left <= 0:
-		l.critical(api.AlertNodeCertificate, what, m.CertificateUntil, "the certificate of node "+m.Name+" has expired: the other nodes refuse its connections",
+		l.critical(api.AlertNodeCertificate, what, m.CertificateUntil, says("the certificate of node "+m.Name+" has expired: the other nodes refuse its connections").with(api.AlertParams{Variant: api.AlertCertificateExpired, Until: m.CertificateUntil}),
 			"let it join again: basalt node token create, then on the node basalt node join TOKEN")
 	case left < certificateSoon:
-		l.warning(api.AlertNodeCertificate, what, nil, "the certificate of node "+m.Name+" expires at "+m.CertificateUntil.UTC().Format("2006-01-02 15:04")+" UTC, and was not renewed",
+		l.warning(api.AlertNodeCertificate, what, nil, says("the certificate of node "+m.Name+" expires at "+m.CertificateUntil.UTC().Format("2006-01-02 15:04")+" UTC, and was not renewed").with(api.AlertParams{Until: m.CertificateUntil}),
 			"a node renews it automatically when it reaches the leader: check journalctl -u basaltd on the node, and its clock")
 	}
 }

@@ -26,7 +26,7 @@ func (l *list) outside(s State) {
 		if w.Spec.Paused || w.Status.Attempts < failing {
 			continue
 		}
-		l.warning(api.AlertWebhookFailing, about{api.KindWebhook, w.Meta}, w.Status.DeliveredAt, fmt.Sprintf("webhook %s: the receiver refused %d deliveries in a row", w.Meta.Name, w.Status.Attempts)+because(w.Status.LastError),
+		l.warning(api.AlertWebhookFailing, about{api.KindWebhook, w.Meta}, w.Status.DeliveredAt, says(fmt.Sprintf("webhook %s: the receiver refused %d deliveries in a row", w.Meta.Name, w.Status.Attempts)).because(w.Status.LastError).with(api.AlertParams{Count: w.Status.Attempts}),
 			"check the receiver; events are kept for a day")
 	}
 	var due []string
@@ -48,7 +48,7 @@ func (l *list) outside(s State) {
 	if len(due) == 0 {
 		return
 	}
-	l.add(api.AlertInvoicesOverdue, how, about{kind: api.KindInvoice}, &since, plural(len(due), "customer")+" with overdue invoices: "+listed(due), "record payments received, or contact them; basalt organization list shows who is restricted")
+	l.add(api.AlertInvoicesOverdue, how, about{kind: api.KindInvoice}, &since, says(plural(len(due), "customer")+" with overdue invoices: "+listed(due)).with(customers(due)), "record payments received, or contact them; basalt organization list shows who is restricted")
 }
 
 // undelivered is how long an alert reports a message that failed.
@@ -63,11 +63,11 @@ func (l *list) mail(s State) {
 			return
 		}
 		if st.Attempts >= failing {
-			l.warning(api.AlertMailFailing, what, st.SentAt, fmt.Sprintf("the mail server could not be used %d times", st.Attempts)+because(st.LastError),
+			l.warning(api.AlertMailFailing, what, st.SentAt, says(fmt.Sprintf("the mail server could not be used %d times", st.Attempts)).because(st.LastError).with(api.AlertParams{Count: st.Attempts}),
 				"see to the mail server, or to the mail settings; messages wait for a day")
 		}
 		if st.FailedAt != nil && l.now.Sub(*st.FailedAt) < undelivered {
-			l.warning(api.AlertMailUndelivered, what, st.FailedAt, "mail could not be delivered in the last 24 hours",
+			l.warning(api.AlertMailUndelivered, what, st.FailedAt, says("mail could not be delivered in the last 24 hours"),
 				"run basalt mail-message list: it shows which messages, and why")
 		}
 		if b := st.Bounces; b != nil {
@@ -79,11 +79,11 @@ func (l *list) mail(s State) {
 // bounces adds alerts for returned mail.
 func (l *list) bounces(st api.MailBouncesStatus, what about) {
 	if st.Attempts >= failing {
-		l.warning(api.AlertMailboxFailing, what, nil, fmt.Sprintf("the mailbox of returned mail could not be read %d times", st.Attempts)+because(st.LastError),
+		l.warning(api.AlertMailboxFailing, what, nil, says(fmt.Sprintf("the mailbox of returned mail could not be read %d times", st.Attempts)).because(st.LastError).with(api.AlertParams{Count: st.Attempts}),
 			"see to the IMAP server, or to the mail settings; until then returned mail counts as sent")
 	}
 	if st.BouncedAt != nil && l.now.Sub(*st.BouncedAt) < undelivered {
-		l.warning(api.AlertMailBounced, what, st.BouncedAt, "mail was returned in the last 24 hours", "run basalt mail-message list: it shows which messages, and why")
+		l.warning(api.AlertMailBounced, what, st.BouncedAt, says("mail was returned in the last 24 hours"), "run basalt mail-message list: it shows which messages, and why")
 	}
 }
 
@@ -104,7 +104,7 @@ func (l *list) suppressions(s State) {
 		if n > 1 {
 			what = fmt.Sprintf("%d addresses", n)
 		}
-		l.warning(api.AlertMailSuppressed, about{kind: api.KindMailSuppression}, last, "in the last 24 hours, mail to "+what+" was suppressed: it was returned",
+		l.warning(api.AlertMailSuppressed, about{kind: api.KindMailSuppression}, last, says("in the last 24 hours, mail to "+what+" was suppressed: it was returned").with(api.AlertParams{Count: int64(n)}),
 			"correct the addresses; basalt mail-suppression list shows them, and basalt mail-suppression delete sends mail again")
 	}
 }
@@ -113,7 +113,7 @@ func (l *list) suppressions(s State) {
 func (l *list) taxes(s State) {
 	for _, t := range s.Taxes {
 		if t.Spec.Undecided {
-			l.critical(api.AlertTaxesUndecided, about{api.KindTaxSettings, t.Meta}, &t.Meta.UpdatedAt, "no invoices are issued: price books had different taxes before the upgrade",
+			l.critical(api.AlertTaxesUndecided, about{api.KindTaxSettings, t.Meta}, &t.Meta.UpdatedAt, says("no invoices are issued: price books had different taxes before the upgrade"),
 				"set the countries of customers, and save the tax settings")
 		}
 	}
@@ -124,7 +124,7 @@ func (l *list) taxes(s State) {
 func (l *list) payments(s State) {
 	for _, p := range s.Payments {
 		if st := p.Status; st.Attempts >= failing {
-			l.warning(api.AlertPaymentsFailing, about{kind: api.KindCheckout}, st.Since, fmt.Sprintf("the payment provider could not be asked %d times what was paid", st.Attempts)+because(st.LastError),
+			l.warning(api.AlertPaymentsFailing, about{kind: api.KindCheckout}, st.Since, says(fmt.Sprintf("the payment provider could not be asked %d times what was paid", st.Attempts)).because(st.LastError).with(api.AlertParams{Count: st.Attempts}),
 				"see to the payment settings; what was paid is recorded once the provider can be asked")
 		}
 	}
@@ -149,6 +149,6 @@ func (l *list) dispute(d api.Dispute) {
 			how = api.AlertCritical
 		}
 	}
-	l.add(api.AlertPaymentDisputed, how, about{api.KindDispute, d.Meta}, &d.Meta.CreatedAt, "a payment by card is disputed"+because(d.Spec.Reason),
+	l.add(api.AlertPaymentDisputed, how, about{api.KindDispute, d.Meta}, &d.Meta.CreatedAt, says("a payment by card is disputed").because(d.Spec.Reason).with(api.AlertParams{Until: d.Status.RespondBy}),
 		"respond to it at the payment provider"+until+"; basalt dispute get "+d.Meta.ID+" shows the payment")
 }

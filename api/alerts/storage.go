@@ -15,25 +15,25 @@ const (
 func (l *list) storage(s State) {
 	for _, c := range s.Ceph {
 		what, st := about{api.KindCephCluster, c.Meta}, c.Status
-		next := cmp.Or(st.Next, "basalt ceph status")
+		next, params := cmp.Or(st.Next, "basalt ceph status"), api.AlertParams{Advice: st.Next}
 		switch {
 		case st.Phase == api.CephFailed:
-			l.critical(api.AlertCephFailed, what, nil, "Ceph cannot be set up"+because(st.LastError), next)
+			l.critical(api.AlertCephFailed, what, nil, says("Ceph cannot be set up").because(st.LastError).with(params), next)
 		case st.Health == api.CephError:
-			l.critical(api.AlertCephHealth, what, nil, "Ceph reports an error"+because(st.Summary), next)
+			l.critical(api.AlertCephHealth, what, nil, says("Ceph reports an error").because(st.Summary).with(api.AlertParams{Variant: api.AlertCephError, Advice: st.Next}), next)
 		case st.Health == api.CephWarning:
-			l.warning(api.AlertCephHealth, what, nil, "Ceph reports a warning"+because(st.Summary), next)
+			l.warning(api.AlertCephHealth, what, nil, says("Ceph reports a warning").because(st.Summary).with(params), next)
 		}
 	}
 	for _, d := range s.Disks {
 		if d.Status.State == api.DiskFailed {
-			l.critical(api.AlertDiskFailed, about{api.KindDisk, d.Meta}, nil, "disk "+d.Meta.Name+" has failed"+because(d.Status.Reason),
+			l.critical(api.AlertDiskFailed, about{api.KindDisk, d.Meta}, nil, says("disk "+d.Meta.Name+" has failed").because(d.Status.Reason),
 				"release it and replace it: basalt disk release "+d.Meta.Name)
 		}
 	}
 	for _, t := range s.Targets {
 		if t.Status.Phase == api.TargetFailed {
-			l.critical(api.AlertTargetFailed, about{api.KindBackupTarget, t.Meta}, nil, "backup target "+t.Meta.Name+" is not reachable"+because(t.Status.LastError),
+			l.critical(api.AlertTargetFailed, about{api.KindBackupTarget, t.Meta}, nil, says("backup target "+t.Meta.Name+" is not reachable").because(t.Status.LastError).of(t.Status.Cause),
 				"check its directory or bucket, and its keys")
 		}
 	}
@@ -63,11 +63,11 @@ func (l *list) backups(all []api.Backup) {
 			if st.EndedAt != nil {
 				since = *st.EndedAt
 			}
-			l.warning(api.AlertBackupFailed, what, &since, "backup "+b.Meta.Name+" has failed"+because(st.LastError), "create another backup")
+			l.warning(api.AlertBackupFailed, what, &since, says("backup "+b.Meta.Name+" has failed").because(st.LastError).of(st.Cause), "create another backup")
 		case st.Phase == api.BackupRunning && st.StartedAt != nil && l.now.Sub(*st.StartedAt) > backupRuns:
-			l.warning(api.AlertBackupLate, what, st.StartedAt, "backup "+b.Meta.Name+" has been running for more than a day", "check its target and the network to it")
+			l.warning(api.AlertBackupLate, what, st.StartedAt, says("backup "+b.Meta.Name+" has been running for more than a day").with(api.AlertParams{Variant: api.AlertBackupRunning}), "check its target and the network to it")
 		case (st.Phase == "" || st.Phase == api.BackupPending) && l.now.Sub(b.Meta.CreatedAt) > backupWaits:
-			l.warning(api.AlertBackupLate, what, &b.Meta.CreatedAt, "backup "+b.Meta.Name+" has not started"+because(b.Assignment.Reason), "check the node that stores the volume")
+			l.warning(api.AlertBackupLate, what, &b.Meta.CreatedAt, says("backup "+b.Meta.Name+" has not started").because(b.Assignment.Reason).of(b.Assignment.Cause), "check the node that stores the volume")
 		}
 	}
 }

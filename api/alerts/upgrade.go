@@ -17,7 +17,7 @@ func (l *list) upgrades(s State) {
 			how = api.AlertCritical
 		}
 		since := u.Status.Since
-		l.add(api.AlertUpgradePaused, how, about{api.KindUpgrade, u.Meta}, &since, "the upgrade to "+u.Spec.Version+" is paused"+because(u.Status.Reason),
+		l.add(api.AlertUpgradePaused, how, about{api.KindUpgrade, u.Meta}, &since, says("the upgrade to "+u.Spec.Version+" is paused").because(u.Status.Reason).with(api.AlertParams{Version: u.Spec.Version}),
 			"basalt cluster upgrade --status shows which node; when the cause is fixed: basalt cluster upgrade --resume")
 	}
 }

@@ -38,15 +38,15 @@ func (l *list) vatChecks(s State) {
 	}
 	what := about{kind: api.KindVATCheck}
 	if len(unknown) > 0 {
-		l.warning(api.AlertVATInvalid, what, unknownSince, "VIES does not know the VAT numbers of "+plural(len(unknown), "customer")+": "+listed(unknown),
+		l.warning(api.AlertVATInvalid, what, unknownSince, says("VIES does not know the VAT numbers of "+plural(len(unknown), "customer")+": "+listed(unknown)).with(customers(unknown)),
 			"ask them for the correct number; until then their invoices have the tax of a customer without one")
 	}
 	if len(others) > 0 {
-		l.warning(api.AlertVATName, what, othersSince, "VIES has another name for the VAT numbers of "+plural(len(others), "customer")+": "+listed(others),
+		l.warning(api.AlertVATName, what, othersSince, says("VIES has another name for the VAT numbers of "+plural(len(others), "customer")+": "+listed(others)).with(customers(others)),
 			"basalt vat-check list shows both names; compare them, and ask the customer. Invoices have the reverse charge nonetheless")
 	}
 	if len(silent) > 0 {
-		l.warning(api.AlertVATUnverified, what, silentSince, "VIES gives no result for the VAT numbers of "+plural(len(silent), "customer")+": "+listed(silent)+because(why),
+		l.warning(api.AlertVATUnverified, what, silentSince, says("VIES gives no result for the VAT numbers of "+plural(len(silent), "customer")+": "+listed(silent)).because(why).with(customers(silent)),
 			"basalt vat-check list shows the reasons; a number that was confirmed before counts for 60 days, and invoices of others have tax until VIES answers")
 	}
 }
@@ -57,6 +57,12 @@ func earlier(a, b *time.Time) *time.Time {
 		return b
 	}
 	return a
+}
+
+// customers returns the values for an alert about customers, of which it names some.
+func customers(names []string) api.AlertParams {
+	slices.Sort(names)
+	return api.AlertParams{Count: int64(len(names)), Names: names[:min(named, len(names))]}
 }
 
 // listed returns the first of the names in order, and how many more there are.

@@ -3,14 +3,17 @@ import { Alert } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import { useText } from '../i18n';
 import { hrefOf, type Alert as Wrong } from '../lib/alert';
+import { adviceIn, messageIn } from '../lib/alert-words';
 import { formatTime } from '../lib/format';
 
 /** AlertRow is an alert below a heading; level is the level of its title. */
 export function AlertRow({ alert: a, level }: { alert: Wrong; level: 'h2' | 'h3' }) {
-  const { t, has, language } = useText();
+  const words = useText();
+  const { t, has, language } = words;
   const key = `alert.${a.code}`;
   const href = hrefOf(a);
   const title = has(key) ? t(key) : a.code;
+  const advice = adviceIn(words, a);
   return (
     <Alert
       component={level}
@@ -25,10 +28,10 @@ export function AlertRow({ alert: a, level }: { alert: Wrong; level: 'h2' | 'h3'
         )
       }
     >
-      <p>{a.message}</p>
-      {a.hint && (
+      <p>{messageIn(words, a)}</p>
+      {advice && (
         <p>
-          {t('alert.do')}: {a.hint}
+          {t('alert.do')}: {advice}
         </p>
       )}
       {a.since && <p className="basalt-note">{t('alert.since', { at: formatTime(a.since, language) })}</p>}

@@ -9,6 +9,7 @@ import { people } from './people';
 import { access } from './access';
 import { catalogue } from './catalogue';
 import { operator } from './operator';
+import { alerts } from './alerts';
 import { storage } from './storage';
 import { customers } from './customers';
 import { prices } from './prices';
@@ -44,6 +45,7 @@ export const later: Record<keyof typeof en, string> = {
   ...access,
   ...catalogue,
   ...operator,
+  ...alerts,
   ...storage,
   ...customers,
   ...prices,

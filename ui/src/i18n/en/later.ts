@@ -8,6 +8,7 @@ import { people } from './people';
 import { access } from './access';
 import { catalogue } from './catalogue';
 import { operator } from './operator';
+import { alerts } from './alerts';
 import { storage } from './storage';
 import { customers } from './customers';
 import { prices } from './prices';
@@ -43,6 +44,7 @@ export const later = {
   ...access,
   ...catalogue,
   ...operator,
+  ...alerts,
   ...storage,
   ...customers,
   ...prices,
