@@ -105,6 +105,18 @@ const (
 	CausePoweringOff    CauseCode = "powering-off"
 	CauseRemoving       CauseCode = "removing"
 
+	// Payments by card, and cards on file.
+	CauseCardDeclined       CauseCode = "card-declined"
+	CauseCardFunds          CauseCode = "card-funds"
+	CauseCardExpired        CauseCode = "card-expired"
+	CauseCardDetails        CauseCode = "card-details"
+	CauseCardAuthentication CauseCode = "card-authentication"
+	CauseCardUnusable       CauseCode = "card-unusable"
+	CausePaymentRefused     CauseCode = "payment-refused"
+	CausePaymentSilent      CauseCode = "payment-silent"
+	CausePaymentLimit       CauseCode = "payment-limit"
+	CausePaymentCurrency    CauseCode = "payment-currency"
+
 	// Errors of which programs distinguish only the kind.
 	CauseInvalid     CauseCode = "invalid"
 	CauseDenied      CauseCode = "denied"

@@ -56,15 +56,18 @@ func TestTextsForOperators(t *testing.T) {
 		}
 		id := "id-" + strings.ToLower(name)
 		c := api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Data: []byte(`{}`)}
-		if kind.Info().Scope == api.OfProject {
+		switch {
+		case kind.Info().Scope == api.OfProject:
 			c.Organization, c.Project = w.acme, w.web
+		case kind.Info().KeyScope == "billing":
+			c.Organization = w.acme
 		}
 		w.Apply(t, c, api.Command{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(assignment)},
 			api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(status)})
 		kinds[kind] = true
 	}
-	if len(kinds) < 11 {
-		t.Fatalf("kinds with texts for operators = %v, want at least 11", slices.Sorted(maps.Keys(kinds)))
+	if len(kinds) < 13 {
+		t.Fatalf("kinds with texts for operators = %v, want at least 13", slices.Sorted(maps.Keys(kinds)))
 	}
 	tenant := w.Key(t, api.Meta{Organization: w.acme}, api.RoleAdmin)
 	for kind := range kinds {

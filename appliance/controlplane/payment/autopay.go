@@ -62,12 +62,14 @@ func decideAutoPay(t api.StoredAutoPay, c autoPayCheck) (st api.AutoPayStatus, c
 		}
 		i.Number, i.Card = o.Number, api.CardID(card.Meta.ID)
 		charge, err = &autoPayCharge{invoice: i, micros: api.Chargeable(c.currency, sum), card: card}, unusable
+		code := api.CauseCardUnusable
 		if err == nil && charge.micros > c.maxMicros {
+			code = api.CausePaymentLimit
 			err = fmt.Errorf("the amount is more than the maximum of one payment, %d millionths of %s", c.maxMicros, c.currency)
 		}
 		if err != nil {
 			charge.invoice.Checkout = "" // none that could be paid
-			charge.invoice = failedAutoPay(charge.invoice, err.Error(), false, c.now)
+			charge.invoice = failedAutoPay(charge.invoice, because(err.Error(), code), false, c.now)
 			return recordedAutoPay(st, charge.invoice), charge, err
 		}
 		at := c.now.UTC()
@@ -108,14 +110,15 @@ func afterAutoPay(t api.StoredAutoPay, c api.Checkout, number string, now time.T
 	if c.Status.State == api.CheckoutPaid {
 		return st, nil
 	}
-	i = failedAutoPay(i, c.Status.LastError, c.Status.AuthenticationRequired, now)
+	i = failedAutoPay(i, api.Reason{Text: c.Status.LastError, Cause: c.Status.Cause}, c.Status.AuthenticationRequired, now)
 	return recordedAutoPay(st, i), &i
 }
 
 // failedAutoPay returns an invoice after one more failure.
-func failedAutoPay(i api.AutoPayInvoice, why string, authentication bool, now time.Time) api.AutoPayInvoice {
+func failedAutoPay(i api.AutoPayInvoice, why api.Reason, authentication bool, now time.Time) api.AutoPayInvoice {
 	i.Failures++
-	i.LastError, i.AuthenticationRequired, i.NextAt = why, authentication, nil
+	i.AuthenticationRequired, i.NextAt = authentication, nil
+	i.LastError, i.Cause = why.Parts()
 	if i.Failures <= int64(len(autoPayWaits)) {
 		at := now.Add(autoPayWaits[i.Failures-1]).UTC()
 		i.NextAt = &at

@@ -179,7 +179,7 @@ func TestAutoPayDeclined(t *testing.T) {
 		if last.Invoice != inv || last.Number != "INV-000001" || last.Error != "Your card was declined." || last.AmountMicros != 10*euro || last.Checkout == "" || (last.NextAt == nil) != (wait == 0) {
 			t.Errorf("event = %+v, want the declined charge of the invoice, and when the next one is", last)
 		}
-		if got := st.Invoices[0]; got.Failures != int64(i+1) || got.Checkout != last.Checkout || (got.NextAt == nil) != (wait == 0) {
+		if got := st.Invoices[0]; got.Failures != int64(i+1) || got.Cause != declined || got.Checkout != last.Checkout || (got.NextAt == nil) != (wait == 0) {
 			t.Errorf("invoice = %+v, want %d failures, and when the next charge is", got, i+1)
 		}
 		if wait == 0 {

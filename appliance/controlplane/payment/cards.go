@@ -38,7 +38,8 @@ func (svc *Service) BeginCard(ctx context.Context, c api.Card) (api.Card, error)
 	switch {
 	case errors.As(err, &refused):
 		svc.o.Log.Warn("open page for a card failed", "card", c.Meta.ID, "error", err)
-		c.Status.State, c.Status.DoneAt, c.Status.LastError = api.CardFailed, &now, "the payment provider refused it"
+		c.Status.State, c.Status.DoneAt = api.CardFailed, &now
+		c.Status.LastError, c.Status.Cause = because("the payment provider refused it", api.CausePaymentRefused).Parts()
 		if _, err := svc.apply(ctx, "report the failure of card "+c.Meta.ID, api.Batch{At: now, Commands: []api.Command{reportedCard(c, c.Status)}}); err != nil {
 			return c, err
 		}
@@ -187,7 +188,8 @@ func settledCard(c api.Card, o CardOutcome, now time.Time) (api.CardStatus, erro
 	if o.Card != api.CardID(c.Meta.ID) {
 		return st, fmt.Errorf("page %s of card %s is of card %q", st.Session, c.Meta.ID, o.Card)
 	}
-	st.State, st.LastError = o.State, o.Reason
+	st.State = o.State
+	st.LastError, st.Cause = o.Reason.Parts()
 	switch o.State {
 	case api.CardOpen:
 		return st, nil
@@ -196,7 +198,7 @@ func settledCard(c api.Card, o CardOutcome, now time.Time) (api.CardStatus, erro
 		if o.Customer == "" || o.PaymentMethod == "" || len(o.LastDigits) != 4 || o.ExpiryMonth < 1 || o.ExpiryMonth > 12 || o.ExpiryYear < 2000 || o.ExpiryYear > 9999 {
 			return c.Status, fmt.Errorf("card %s was saved as %q of customer %q, with digits %q and expiry %d-%d", c.Meta.ID, o.PaymentMethod, o.Customer, o.LastDigits, o.ExpiryYear, o.ExpiryMonth)
 		}
-		st.LastError = ""
+		st.LastError, st.Cause = "", api.Cause{}
 		st.Customer, st.PaymentMethod, st.Brand, st.LastDigits, st.ExpiryMonth, st.ExpiryYear = o.Customer, o.PaymentMethod, o.Brand, o.LastDigits, o.ExpiryMonth, o.ExpiryYear
 	default:
 		return c.Status, fmt.Errorf("card %s: unknown state %q", c.Meta.ID, o.State)
@@ -210,9 +212,9 @@ func abandonedCard(c api.Card, err error, now time.Time) (api.CardStatus, bool) 
 	st, age := c.Status, now.Sub(c.Meta.CreatedAt)
 	switch {
 	case st.Session == "" && age > openIn:
-		st.LastError = "the payment provider did not create a page in time"
+		st.LastError, st.Cause = because("the payment provider did not create a page in time", api.CausePaymentSilent).Parts()
 	case errors.Is(err, ErrUnknown) && age > unknownFor:
-		st.LastError = ErrUnknown.Error()
+		st.LastError, st.Cause = unknownCheckout.Parts()
 	default:
 		return st, false
 	}

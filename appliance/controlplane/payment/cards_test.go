@@ -95,7 +95,7 @@ func TestCardSavedWithoutEvents(t *testing.T) {
 	c := w.addCard(api.CardSpec{})
 	w.stripe.Change(t, c.Meta.ID, func(x *stripetest.Session) { x.Declined = "Your card was declined." })
 	w.step()
-	if got := w.card(c.Meta.ID).Status; got.State != api.CardOpen || got.LastError != "Your card was declined." {
+	if got := w.card(c.Meta.ID).Status; got.State != api.CardOpen || got.LastError != "Your card was declined." || got.Cause != declined {
 		t.Errorf("status after a declined card = %+v, want Open with the reason", got)
 	}
 	w.stripe.SaveCard(t, c.Meta.ID, "4242")
@@ -106,7 +106,7 @@ func TestCardSavedWithoutEvents(t *testing.T) {
 	}
 	w.pass(time.Minute)
 	w.step()
-	if got := w.card(c.Meta.ID).Status; got.State != api.CardSaved || !got.Default || got.LastError != "" {
+	if got := w.card(c.Meta.ID).Status; got.State != api.CardSaved || !got.Default || got.LastError != "" || got.Cause != (api.Cause{}) {
 		t.Errorf("status = %+v, want Saved, and the default", got)
 	}
 }

@@ -50,7 +50,7 @@ func (svc *Service) charge(ctx context.Context, p Provider, c api.Checkout) (Out
 	var refused *Refused
 	if errors.As(err, &refused) {
 		svc.o.Log.Warn("charge card failed", "checkout", c.Meta.ID, "error", err)
-		return Outcome{Checkout: api.CheckoutID(c.Meta.ID), State: api.CheckoutFailed, Reason: "the payment provider refused to charge the card"}, nil
+		return Outcome{Checkout: api.CheckoutID(c.Meta.ID), State: api.CheckoutFailed, Reason: because("the payment provider refused to charge the card", api.CausePaymentRefused)}, nil
 	}
 	if err != nil {
 		return o, fmt.Errorf("charge card %s: %w", c.Spec.Card, err)

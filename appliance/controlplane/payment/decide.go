@@ -47,7 +47,8 @@ func settled(c api.Checkout, o Outcome, now time.Time) (api.CheckoutStatus, *api
 	if o.Checkout != api.CheckoutID(c.Meta.ID) {
 		return st, nil, fmt.Errorf("page %s of checkout %s is of checkout %q", st.Session, c.Meta.ID, o.Checkout)
 	}
-	st.State, st.LastError, st.AuthenticationRequired = o.State, o.Reason, o.AuthenticationRequired
+	st.State, st.AuthenticationRequired = o.State, o.AuthenticationRequired
+	st.LastError, st.Cause = o.Reason.Parts()
 	if c.Spec.Card != "" {
 		st.Session = o.Charge
 	}
@@ -58,7 +59,7 @@ func settled(c api.Checkout, o Outcome, now time.Time) (api.CheckoutStatus, *api
 	case api.CheckoutFailed, api.CheckoutExpired:
 		st.DoneAt = &now
 	case api.CheckoutPaid:
-		st.DoneAt, st.LastError = &now, ""
+		st.DoneAt, st.LastError, st.Cause = &now, "", api.Cause{}
 		if o.Currency != c.Spec.Currency || o.AmountMicros <= 0 || o.Reference == "" || c.Spec.Card != "" && o.AmountMicros != c.Spec.AmountMicros {
 			return st, nil, fmt.Errorf("checkout %s was paid with %d millionths of %q as %q, want %s", c.Meta.ID, o.AmountMicros, o.Currency, o.Reference, c.Spec.Currency)
 		}
@@ -80,11 +81,11 @@ func abandoned(c api.Checkout, err error, now time.Time) (api.CheckoutStatus, bo
 		if !errors.Is(err, ErrUnknown) || age < lostAfter {
 			return st, false
 		}
-		st.LastError = "the payment provider did not charge the card in time"
+		st.LastError, st.Cause = because("the payment provider did not charge the card in time", api.CausePaymentSilent).Parts()
 	case st.Session == "" && age > openIn:
-		st.LastError = "the payment provider did not create a page in time"
+		st.LastError, st.Cause = because("the payment provider did not create a page in time", api.CausePaymentSilent).Parts()
 	case errors.Is(err, ErrUnknown) && age > unknownFor:
-		st.LastError = ErrUnknown.Error()
+		st.LastError, st.Cause = unknownCheckout.Parts()
 	default:
 		return st, false
 	}

@@ -351,13 +351,16 @@ func TestPaidAndNotedByHand(t *testing.T) {
 	w.paidOnce(c)
 }
 
+// declined is the cause of what a payer reads about a declined card.
+var declined = api.Cause{Code: api.CauseCardDeclined, Plain: true}
+
 // A declined card is reported, and another one may be tried on the same page.
 func TestDeclined(t *testing.T) {
 	w := start(t)
 	c := w.began()
 	x := w.stripe.Decline(t, c.Meta.ID, "Your card was declined.\x00")
 	w.sendEvent(x, "payment_intent.payment_failed")
-	if got := w.checkout(c.Meta.ID).Status; got.State != api.CheckoutOpen || got.LastError != "Your card was declined. " || got.URL == "" {
+	if got := w.checkout(c.Meta.ID).Status; got.State != api.CheckoutOpen || got.LastError != "Your card was declined. " || got.Cause != declined || got.URL == "" {
 		t.Errorf("status = %+v, want Open with the reason", got)
 	}
 	w.sendEvent(w.stripe.Pay(t, c.Meta.ID), "checkout.session.completed")
@@ -484,7 +487,7 @@ func TestForgotten(t *testing.T) {
 		t.Fatalf("checkouts = %+v, %v; want 3", all, err)
 	}
 	for _, c := range all {
-		if want := c.Meta.ID == paid.Meta.ID; (c.Status.State == api.CheckoutPaid) != want || !c.Done() || !want && c.Status.LastError == "" {
+		if want := c.Meta.ID == paid.Meta.ID; (c.Status.State == api.CheckoutPaid) != want || !c.Done() || !want && (c.Status.LastError == "" || c.Status.Cause.Code == "" || !c.Status.Cause.Plain) {
 			t.Errorf("status of checkout %s = %+v, want it done, and paid: %t", c.Meta.ID, c.Status, want)
 		}
 	}

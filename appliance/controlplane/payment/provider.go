@@ -84,7 +84,7 @@ type CardOrder struct {
 type CardOutcome struct {
 	Card   api.CardID
 	State  api.CardState
-	Reason string // why the last attempt was refused
+	Reason api.Reason // why the last attempt was refused
 	// The card, if it was saved.
 	Customer, PaymentMethod string // the provider's IDs
 	Brand, LastDigits       string
@@ -142,7 +142,7 @@ type Page struct {
 type Outcome struct {
 	Checkout api.CheckoutID
 	State    api.CheckoutState
-	Reason   string // why the last attempt was refused
+	Reason   api.Reason // why the last attempt was refused
 	// AuthenticationRequired means that the bank wants the payer to confirm the payment.
 	AuthenticationRequired bool
 	Charge                 string // the provider's ID of the charge of a card on file
@@ -164,3 +164,9 @@ type Refused struct{ Reason string }
 
 // Error implements error.
 func (r *Refused) Error() string { return "the payment provider refused: " + r.Reason }
+
+// because returns a reason that the payer reads.
+func because(text string, code api.CauseCode) api.Reason { return api.PlainReason(text, code, "") }
+
+// unknownCheckout is the reason of what the provider does not know any more.
+var unknownCheckout = because(ErrUnknown.Error(), api.CausePaymentSilent)

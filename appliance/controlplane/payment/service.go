@@ -125,7 +125,8 @@ func (svc *Service) Begin(ctx context.Context, c api.Checkout) (api.Checkout, er
 		if !errors.As(err, &refused) {
 			return c, errUnavailable() // a retry uses the same Idempotency-Key and gets the same page
 		}
-		c.Status.State, c.Status.DoneAt, c.Status.LastError = api.CheckoutFailed, &now, "the payment provider refused it"
+		c.Status.State, c.Status.DoneAt = api.CheckoutFailed, &now
+		c.Status.LastError, c.Status.Cause = because("the payment provider refused it", api.CausePaymentRefused).Parts()
 		if _, err := svc.apply(ctx, "report the failure of checkout "+c.Meta.ID, api.Batch{At: now, Commands: []api.Command{reported(c, c.Status)}}); err != nil {
 			return c, err
 		}

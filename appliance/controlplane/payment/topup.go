@@ -38,26 +38,27 @@ func decideTopUp(t api.StoredTopUp, c topUpCheck) (st api.TopUpStatus, card *api
 		return st, nil, nil
 	}
 	if c.wallet.Currency != s.Currency {
-		st = stopped(st, fmt.Sprintf("the organization pays in %s, but the top-up was saved in %s", c.wallet.Currency, s.Currency))
+		st = stopped(st, because(fmt.Sprintf("the organization pays in %s, but the top-up was saved in %s", c.wallet.Currency, s.Currency), api.CausePaymentCurrency))
 		return st, nil, errors.New(st.LastError)
 	}
 	if month := monthOf(c.terms, c.now); month > st.Month { // the clock may go back
 		st.Month, st.ChargedMicros = month, 0
 		if st.State == api.TopUpLimited {
-			st.State, st.LastError = "", ""
+			st.State, st.LastError, st.Cause = "", "", api.Cause{}
 		}
 	}
 	if c.wallet.BalanceMicros-c.wallet.UnbilledMicros >= s.BelowMicros {
-		st.State, st.Failures, st.NextAt, st.LastError = "", 0, nil, ""
+		st.State, st.Failures, st.NextAt, st.LastError, st.Cause = "", 0, nil, "", api.Cause{}
 		return st, nil, nil
 	}
 	if st.ChargedMicros+s.AmountMicros > s.MonthlyLimitMicros {
-		st.State, st.LastError = api.TopUpLimited, "the limit of the month is reached"
+		st.State = api.TopUpLimited
+		st.LastError, st.Cause = because("the limit of the month is reached", api.CausePaymentLimit).Parts()
 		return st, nil, nil
 	}
 	found, err := automaticCard(s.Card, c.cards, c.now)
 	if err != nil {
-		return afterFailure(st, err.Error(), c.now), nil, err
+		return afterFailure(st, because(err.Error(), api.CauseCardUnusable), c.now), nil, err
 	}
 	st.State, st.NextAt = api.TopUpCharging, nil
 	st.ChargedMicros += s.AmountMicros
@@ -81,28 +82,30 @@ func afterCharge(t api.StoredTopUp, c api.Checkout, month string, now time.Time)
 	st = t.Status
 	st.LastCheckout, st.Checkout = st.Checkout, ""
 	if c.Status.State == api.CheckoutPaid {
-		st.State, st.Failures, st.NextAt, st.LastError = "", 0, nil, ""
+		st.State, st.Failures, st.NextAt, st.LastError, st.Cause = "", 0, nil, "", api.Cause{}
 		if month > st.Month {
 			st.Month, st.ChargedMicros = month, c.Spec.AmountMicros
 		}
 		return st, false
 	}
 	st.ChargedMicros = max(0, st.ChargedMicros-c.Spec.AmountMicros)
-	return afterFailure(st, c.Status.LastError, now), true
+	return afterFailure(st, api.Reason{Text: c.Status.LastError, Cause: c.Status.Cause}, now), true
 }
 
 // afterFailure returns the status after one more failure.
-func afterFailure(st api.TopUpStatus, why string, now time.Time) api.TopUpStatus {
+func afterFailure(st api.TopUpStatus, why api.Reason, now time.Time) api.TopUpStatus {
 	st.Failures++
 	if st.Failures > int64(len(topUpWaits)) {
 		return stopped(st, why)
 	}
 	at := now.Add(topUpWaits[st.Failures-1]).UTC()
-	st.State, st.NextAt, st.LastError = api.TopUpRetrying, &at, why
+	st.State, st.NextAt = api.TopUpRetrying, &at
+	st.LastError, st.Cause = why.Parts()
 	return st
 }
 
-func stopped(st api.TopUpStatus, why string) api.TopUpStatus {
-	st.State, st.NextAt, st.LastError = api.TopUpStopped, nil, why
+func stopped(st api.TopUpStatus, why api.Reason) api.TopUpStatus {
+	st.State, st.NextAt = api.TopUpStopped, nil
+	st.LastError, st.Cause = why.Parts()
 	return st
 }

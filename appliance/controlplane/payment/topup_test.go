@@ -125,7 +125,7 @@ func TestTopUp(t *testing.T) {
 	for range 6 {
 		w.steps()
 	}
-	if st := w.readTopUp().Status; len(w.payments()) != 4 || st.State != api.TopUpLimited || st.ChargedMicros != 200*euro {
+	if st := w.readTopUp().Status; len(w.payments()) != 4 || st.State != api.TopUpLimited || st.Cause.Code != api.CausePaymentLimit || st.ChargedMicros != 200*euro {
 		t.Errorf("%d payments, status = %+v; want 4, and Limited with 200 EUR charged", len(w.payments()), st)
 	}
 	w.pass(32 * 24 * time.Hour)
@@ -155,7 +155,7 @@ func TestTopUpDeclined(t *testing.T) {
 			t.Errorf("event = %+v, want the declined charge of 50 EUR, and when the next one is", last)
 		}
 		if wait == 0 {
-			if st.State != api.TopUpStopped || st.NextAt != nil {
+			if st.State != api.TopUpStopped || st.Cause != declined || st.NextAt != nil {
 				t.Errorf("status after the last failure = %+v, want Stopped", st)
 			}
 			break
@@ -258,7 +258,7 @@ func TestPayWithCardOnFile(t *testing.T) {
 		t.Errorf("payments after events = %d, want 1", n)
 	}
 	w.stripe.SetBank(card.Status.PaymentMethod, stripetest.Decline)
-	if c, err = w.begin(spec); err != nil || c.Status.State != api.CheckoutFailed || c.Status.LastError != "Your card was declined." {
+	if c, err = w.begin(spec); err != nil || c.Status.State != api.CheckoutFailed || c.Status.LastError != "Your card was declined." || c.Status.Cause != declined {
 		t.Errorf("declined: %+v, %v; want Failed with the reason", c.Status, err)
 	}
 	for range api.MaxOpenCheckouts - 1 {

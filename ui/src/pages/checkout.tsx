@@ -3,12 +3,14 @@ import { Alert, Button, Card, CardBody } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import { ended, useBeginCheckout, useCheckout, type Checkout } from '../api/payments';
 import { useText } from '../i18n';
+import { told } from '../lib/cause';
 import { formatMicros, formatTime } from '../lib/format';
 import { checkoutStates } from '../parts/checkout-states';
 import { ErrorAlert } from '../parts/error';
 import { Loading } from '../parts/loading';
 import { PageBody } from '../parts/page';
 import { Rows } from '../parts/rows';
+import { Note } from '../parts/told';
 import { ToneLabel } from '../parts/tone';
 
 /** PayInteractively pays the amount of a charge that failed on a page of the payment provider. */
@@ -52,7 +54,7 @@ export function CheckoutPage({ id }: { id: string }) {
             )}
             {c.status?.lastError && (
               <Alert component="p" variant="warning" isInline title={t('pay.refused')}>
-                {c.status.lastError}
+                <Note of={told(c.status.lastError, c.status.cause)} />
               </Alert>
             )}
             <Card>

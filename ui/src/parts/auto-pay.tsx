@@ -6,6 +6,7 @@ import { useAutoPay, type AutoPay } from '../api/cards';
 import type { Schemas } from '../api/client';
 import { autoPayOf } from '../api/resource';
 import { useText, type Key } from '../i18n';
+import { told } from '../lib/cause';
 import { formatTime } from '../lib/format';
 import { asCommand } from '../lib/shell';
 import { CardField } from './card-field';
@@ -16,6 +17,7 @@ import { ErrorAlert } from './error';
 import { FormDialog } from './form-dialog';
 import { Rows } from './rows';
 import { Same } from './same';
+import { Note } from './told';
 import { ToneLabel, type Tone } from './tone';
 
 const states = {
@@ -73,7 +75,8 @@ function Failed({ invoice: i }: { invoice: Schemas['AutoPayInvoice'] }) {
   const { t, language } = useText();
   return (
     <Alert component="p" variant="warning" isInline title={t('autopay.failed', { number: i.number })}>
-      {i.lastError} {i.nextAt ? t('autopay.again', { at: formatTime(i.nextAt, language) }) : t('autopay.notAgain')}{' '}
+      <Note of={told(i.lastError, i.cause)} />{' '}
+      {i.nextAt ? t('autopay.again', { at: formatTime(i.nextAt, language) }) : t('autopay.notAgain')}{' '}
       <Link href={i.checkout ? `/checkouts/${i.checkout}` : `/invoices/${i.invoice}`}>
         {t('pay.invoiceOf', { number: i.number })}
       </Link>

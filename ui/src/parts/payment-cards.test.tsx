@@ -131,11 +131,11 @@ test('why the top-up has stopped is shown', async () => {
     organization,
     revision: 7,
     enabled: true,
-    status: { state: 'Stopped', lastError: 'Your card was declined.' },
+    status: { state: 'Stopped', lastError: 'Your card was declined.', cause: { code: 'card-expired', plain: true } },
   };
   show(<PaymentMethods organization={organization} />);
   expect(await screen.findByText('Stopped until you save it again')).toBeVisible();
-  expect(screen.getByText('Your card was declined.')).toBeVisible();
+  expect(screen.getByText('The payment card has expired.')).toBeVisible();
 });
 
 test('the automatic payment of invoices is set up, with the consent of the payer', async () => {
@@ -177,12 +177,13 @@ test('an invoice whose charge has failed leads to the page on which it is paid',
           failures: 4,
           checkout: 'chk-1',
           lastError: 'Your card was declined.',
+          cause: { code: 'card-declined', plain: true },
         },
       ],
     },
   };
   show(<PaymentMethods organization={organization} />);
-  expect(await screen.findByText(/Your card was declined/)).toHaveTextContent(
+  expect((await screen.findByText('The payment card was declined.')).parentElement).toHaveTextContent(
     'It is not charged again until you choose another payment card or save the settings.',
   );
   expect(screen.getByRole('link', { name: 'Pay invoice INV-000001 now' })).toHaveAttribute('href', '/checkouts/chk-1');

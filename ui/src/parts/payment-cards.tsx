@@ -5,9 +5,11 @@ import { useState } from 'react';
 import { deleteCard, useAddCard, useCards, useDefaultCard, type PaymentCard } from '../api/cards';
 import { useWallet } from '../api/queries';
 import { useText, type Key } from '../i18n';
+import { told } from '../lib/cause';
 import { AutoPayCard } from './auto-pay';
 import { Confirm } from './confirm';
 import { ErrorAlert } from './error';
+import { Note } from './told';
 import { TopUpCard } from './top-up';
 
 const states = {
@@ -90,7 +92,7 @@ function CardItem({ card: c, organization }: { card: PaymentCard; organization: 
   if (state !== 'Saved')
     return (
       <li>
-        {t(states[state])} {s?.lastError}{' '}
+        {t(states[state])} <Note of={told(s?.lastError, s?.cause)} />{' '}
         {state === 'Open' && s?.url?.startsWith('https://') && <a href={s.url}>{t('card.continue')}</a>}
       </li>
     );

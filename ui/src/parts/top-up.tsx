@@ -5,6 +5,7 @@ import { useTopUp, type TopUp } from '../api/cards';
 import { topUpOf } from '../api/resource';
 import { useText, type Key } from '../i18n';
 import { decimal, parseMicros } from '../lib/amount';
+import { told } from '../lib/cause';
 import { formatMicros, formatTime } from '../lib/format';
 import { asCommand } from '../lib/shell';
 import { CardField } from './card-field';
@@ -16,6 +17,7 @@ import { FormDialog } from './form-dialog';
 import { Rows } from './rows';
 import { Same } from './same';
 import { TextField } from './text-field';
+import { Note } from './told';
 import { ToneLabel, type Tone } from './tone';
 
 const states = {
@@ -48,7 +50,7 @@ export function TopUpCard({ organization, currency }: { organization: string | u
             </div>
             {s?.lastError && top.enabled && (
               <Alert component="p" variant="warning" isInline title={t('topup.failed')}>
-                {s.lastError}
+                <Note of={told(s.lastError, s.cause)} />
               </Alert>
             )}
             {top.enabled && (

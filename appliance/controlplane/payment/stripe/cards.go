@@ -59,7 +59,7 @@ func cardOutcome(s *stripego.CheckoutSession) (payment.CardOutcome, error) {
 	o := payment.CardOutcome{Card: api.CardID(s.ClientReferenceID), State: api.CardOpen}
 	si := s.SetupIntent
 	if si != nil && si.LastSetupError != nil {
-		o.Reason = clean(si.LastSetupError.Msg)
+		o.Reason = reasonOf(si.LastSetupError)
 	}
 	switch {
 	case s.Status == stripego.CheckoutSessionStatusOpen:

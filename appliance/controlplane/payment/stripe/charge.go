@@ -100,7 +100,7 @@ func chargeOutcome(pi *stripego.PaymentIntent) (payment.Outcome, error) {
 		return o, errors.New("answer of Stripe has no charge")
 	}
 	if e := pi.LastPaymentError; e != nil {
-		o.Reason = clean(e.Msg)
+		o.Reason = reasonOf(e)
 		o.AuthenticationRequired = e.Code == stripego.ErrorCodeAuthenticationRequired
 	}
 	switch pi.Status {
@@ -110,10 +110,10 @@ func chargeOutcome(pi *stripego.PaymentIntent) (payment.Outcome, error) {
 	case stripego.PaymentIntentStatusProcessing:
 		o.State = api.CheckoutProcessing
 	case stripego.PaymentIntentStatusRequiresPaymentMethod, stripego.PaymentIntentStatusCanceled:
-		o.Reason = cmp.Or(o.Reason, "the card was declined")
+		o.Reason = cmp.Or(o.Reason, api.PlainReason("the card was declined", api.CauseCardDeclined, ""))
 	case stripego.PaymentIntentStatusRequiresAction, stripego.PaymentIntentStatusRequiresConfirmation:
 		o.AuthenticationRequired = true
-		o.Reason = cmp.Or(o.Reason, "the bank wants the payment to be confirmed")
+		o.Reason = cmp.Or(o.Reason, api.PlainReason("the bank wants the payment to be confirmed", api.CauseCardAuthentication, ""))
 	default:
 		return o, fmt.Errorf("charge %s has unknown status %q", clean(pi.ID), clean(string(pi.Status)))
 	}

@@ -4,6 +4,7 @@
 package stripe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,7 +99,7 @@ func (p *Provider) PageOutcome(ctx context.Context, session string) (payment.Out
 func outcome(s *stripego.CheckoutSession) (payment.Outcome, error) {
 	o := payment.Outcome{Checkout: api.CheckoutID(s.ClientReferenceID)}
 	if pi := s.PaymentIntent; pi != nil && pi.LastPaymentError != nil {
-		o.Reason = clean(pi.LastPaymentError.Msg)
+		o.Reason = reasonOf(pi.LastPaymentError)
 	}
 	switch {
 	case s.Status == stripego.CheckoutSessionStatusOpen:
@@ -191,6 +192,21 @@ func convertError(err error) error {
 		return &payment.Refused{Reason: why.Error()}
 	}
 	return why
+}
+
+// causes are those of the errors and declines that a payer can do something about
+// (docs.stripe.com/error-codes, docs.stripe.com/declines/codes).
+var causes = map[string]api.CauseCode{
+	"authentication_required": api.CauseCardAuthentication, "insufficient_funds": api.CauseCardFunds, "expired_card": api.CauseCardExpired,
+	"incorrect_number": api.CauseCardDetails, "incorrect_cvc": api.CauseCardDetails, "incorrect_zip": api.CauseCardDetails, "incorrect_address": api.CauseCardDetails,
+	"invalid_number": api.CauseCardDetails, "invalid_cvc": api.CauseCardDetails, "invalid_expiry_month": api.CauseCardDetails, "invalid_expiry_year": api.CauseCardDetails,
+}
+
+// reasonOf returns the reason for the last error of a payment: a decline says more than
+// the code of the error, which is card_declined for most of them.
+func reasonOf(e *stripego.Error) api.Reason {
+	code := cmp.Or(causes[string(e.DeclineCode)], causes[string(e.Code)], api.CauseCardDeclined)
+	return api.PlainReason(cmp.Or(clean(e.Msg), "the card was declined"), code, "")
 }
 
 // clean returns a text of Stripe's as one short line.

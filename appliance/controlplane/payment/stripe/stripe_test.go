@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	stripego "github.com/stripe/stripe-go/v84"
+
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/payment"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/payment/stripetest"
@@ -77,4 +79,24 @@ func FuzzNotice(f *testing.F) {
 			t.Errorf("notice = checkout %q, want one that is in the event", id)
 		}
 	})
+}
+
+// TestReasons checks the cause that a payer reads about a declined card.
+func TestReasons(t *testing.T) {
+	for _, c := range []struct {
+		e    stripego.Error
+		want api.CauseCode
+	}{
+		{stripego.Error{Code: stripego.ErrorCodeCardDeclined, DeclineCode: stripego.DeclineCodeInsufficientFunds}, api.CauseCardFunds},
+		{stripego.Error{Code: stripego.ErrorCodeCardDeclined, DeclineCode: stripego.DeclineCodeDoNotHonor}, api.CauseCardDeclined},
+		{stripego.Error{Code: stripego.ErrorCodeCardDeclined, DeclineCode: stripego.DeclineCodeAuthenticationRequired}, api.CauseCardAuthentication},
+		{stripego.Error{Code: stripego.ErrorCodeAuthenticationRequired}, api.CauseCardAuthentication},
+		{stripego.Error{Code: stripego.ErrorCodeExpiredCard}, api.CauseCardExpired},
+		{stripego.Error{Code: stripego.ErrorCodeIncorrectCVC}, api.CauseCardDetails},
+		{stripego.Error{Code: "of a later version"}, api.CauseCardDeclined},
+	} {
+		if got := reasonOf(&c.e); got.Cause != (api.Cause{Code: c.want, Plain: true}) || got.Text == "" {
+			t.Errorf("reason of %s, %s = %+v, want a text and cause %s", c.e.Code, c.e.DeclineCode, got, c.want)
+		}
+	}
 }

@@ -13,7 +13,7 @@ test('the payments by card that were tried are shown for an invoice', async () =
     kind: 'Checkout',
     meta: { id: 'chk-1', name: 'chk-1', createdAt: '2026-03-01T00:00:00Z' },
     spec: { amountMicros: 1.5e6, currency: 'EUR', invoice: 'inv-000000000001', autoPay: true },
-    status: { state: 'Failed', lastError: 'Your card was declined.' },
+    status: { state: 'Failed', lastError: 'Your card was declined.', cause: { code: 'card-funds', plain: true } },
   };
   const asked: URL[] = [];
   vi.stubGlobal('fetch', (r: Request) => {
@@ -26,7 +26,7 @@ test('the payments by card that were tried are shown for an invoice', async () =
     </QueryClientProvider>,
   );
   expect(await screen.findByRole('listitem')).toHaveTextContent(
-    /€1.50 \(Automatic payment\): Failed, nothing was charged Your card was declined./,
+    /€1.50 \(Automatic payment\): Failed, nothing was charged The payment card does not have sufficient funds./,
   );
   expect(asked[0]?.pathname).toMatch(/\/v1\/checkouts$/);
   expect(asked[0]?.searchParams.get('fieldSelector')).toBe('spec.invoice=inv-000000000001');

@@ -4,9 +4,11 @@ import { Link } from 'wouter';
 import { useInvoiceCheckouts } from '../../api/payments';
 import { takenOf, usePayment } from '../../api/refunds';
 import { useText } from '../../i18n';
+import { told } from '../../lib/cause';
 import { formatMicros, formatTime } from '../../lib/format';
 import { checkoutStates } from '../../parts/checkout-states';
 import { ErrorAlert } from '../../parts/error';
+import { Note } from '../../parts/told';
 import { ToneLabel } from '../../parts/tone';
 
 /** Returned tells what was refunded of a payment, or taken back by a bank. */
@@ -41,7 +43,7 @@ export function Attempts({ invoice, organization }: { invoice: string; organizat
                 {', '}
                 {formatMicros(c.spec.amountMicros ?? 0, c.spec.currency ?? 'EUR', language)}
                 {c.spec.autoPay && ` (${t('autopay.title')})`}: <ToneLabel tone={tone} text={t(text)} />{' '}
-                {c.status?.lastError}
+                <Note of={told(c.status?.lastError, c.status?.cause)} />{' '}
                 {c.status?.payment && <Returned payment={c.status.payment} />}
               </li>
             );
