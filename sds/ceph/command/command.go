@@ -107,7 +107,7 @@ type Exe struct {
 }
 
 // niceness is that of the programs (setpriority(2)).
-const niceness = 10
+const niceness = 5
 
 // maxRuns is how often a read-only program is run if it is killed.
 const maxRuns = 3
