@@ -16,6 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/forecast"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offers"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/payment"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
@@ -62,6 +63,8 @@ func startTour(t *testing.T) *tour {
 	env := servertest.StartWith(t, func(o *server.Options) {
 		o.Store, o.Billing, o.Offers, o.Networking = s, prices, available, true
 		o.Capacity = forecast.New(s, time.Now)
+		o.Payments = payment.New(payment.Options{Store: s})
+		o.Refusals = func(context.Context, string) ([]api.RefusedSignIn, bool) { return refusedSignIns(w.now), false }
 		o.Now = func() time.Time { return w.now }
 	})
 	web := httptest.NewServer(ui.Handler(env.Server))
@@ -256,5 +259,27 @@ func (w *tour) rest() {
 	create(w, api.Budget{Meta: api.Meta{Name: "research", Organization: c.org}, Spec: api.BudgetSpec{AmountMicros: 500_000_000, AlertPercents: []int64{50, 90}}})
 	create(w, api.Voucher{Meta: api.Meta{Name: "welcome"}, Spec: api.VoucherSpec{AmountMicros: 10_000_000, Currency: "EUR", Redemptions: 5}})
 	create(w, api.Webhook{Meta: api.Meta{Name: "billing", Organization: c.org}, Spec: api.WebhookSpec{URL: "https://hooks.example.com/basalt"}})
+	w.cards(c)
 	create(w, api.IdentityProvider{Meta: api.Meta{Name: "acme"}, Spec: api.IdentityProviderSpec{Organization: c.org, Issuer: "https://login.example.com", ClientID: "basalt", ClientSecret: "a secret"}})
+}
+
+// cards lets a customer pay with a card that is charged for each invoice.
+func (w *tour) cards(c customer) {
+	card, by := "card-000000000001", api.AutoPayID(api.OrganizationID(c.org))
+	put := func(kind api.Kind, id string, spec any) api.Command {
+		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Data: api.Encode(spec)}
+	}
+	of := func(cmd api.Command) api.Command { cmd.Organization = c.org; return cmd }
+	w.apply(put(api.KindPaymentSettings, api.PaymentSettingsID, api.PaymentSettingsSpec{Enabled: true, MinMicros: 5_000_000, MaxMicros: 5_000_000_000, SecretKey: "sk", WebhookSecret: "wh", PortalURL: "https://cloud.example.com"}),
+		of(put(api.KindCard, card, api.CardSpec{})),
+		report(api.KindCard, card, api.CardStatus{State: api.CardSaved, Brand: "visa", LastDigits: "4242", ExpiryMonth: 4, ExpiryYear: 2031, Default: true, PaymentMethod: "pm_1", Customer: "cus_1"}),
+		of(put(api.KindAutoPay, by, api.AutoPaySpec{Enabled: true, Card: api.CardID(card), ConsentBy: "ann@example.com", ConsentAt: &w.now})))
+}
+
+// refusedSignIns are what other nodes have refused of the sign-ins with an identity provider.
+func refusedSignIns(now time.Time) []api.RefusedSignIn {
+	return []api.RefusedSignIn{
+		{At: now.Add(-3 * time.Minute), Confirmed: true, Email: "zoe@example.org", Count: 4, Reason: `the e-mail address "zoe@example.org" is not of a domain of the provider: want one of example.com`},
+		{At: now.Add(-2 * time.Hour), Count: 17, Reason: "the ID token was issued for audience \"other\", want \"basalt\""},
+	}
 }
