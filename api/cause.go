@@ -105,6 +105,14 @@ const (
 	CausePoweringOff    CauseCode = "powering-off"
 	CauseRemoving       CauseCode = "removing"
 
+	// Deliveries of webhooks.
+	CauseReceiverStatus      CauseCode = "receiver-status"
+	CauseReceiverRedirect    CauseCode = "receiver-redirect"
+	CauseReceiverUnreachable CauseCode = "receiver-unreachable"
+	CauseReceiverForbidden   CauseCode = "receiver-forbidden"
+	CauseReceiverAddress     CauseCode = "receiver-address"
+	CauseReceiverSecret      CauseCode = "receiver-secret"
+
 	// Payments by card, and cards on file.
 	CauseCardDeclined       CauseCode = "card-declined"
 	CauseCardFunds          CauseCode = "card-funds"

@@ -836,7 +836,7 @@ type Cause struct {
 	Bytes int64     `json:"bytes,omitempty,omitzero"`
 	Code  CauseCode `json:"code,omitempty,omitzero"`
 
-	// Count For no-room of CPUs: how many are requested; for that of a GPU: the guaranteed share in %; for source-refused: the HTTP status; for has-snapshots: how many.
+	// Count For no-room of CPUs: how many are requested; for that of a GPU: the guaranteed share in %; for source-refused, receiver-status and receiver-redirect: the HTTP status; for has-snapshots: how many.
 	Count int64 `json:"count,omitempty,omitzero"`
 
 	// Missing For no-room: what is not free in sufficient quantity. Empty: several things.
@@ -5869,6 +5869,9 @@ type WebhookDelivery struct {
 	// Attempts Number of failed attempts.
 	Attempts int64 `json:"attempts,omitempty,omitzero"`
 
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead, unless plain is true. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. suspended: its organization is suspended. invalid, denied, gone, in-use, wrong-state, too-large, quota, storage-full and failed are the kinds of errors that programs need not distinguish further. The other codes mean what their words say; those that begin with card or payment are about payments by card, and those of steps, such as creating-volume, say what an instance is doing. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
+
 	// Event An event. The body of a request contains its `id`, `type`, `timestamp` and `data`.
 	Event     WebhookEvent `json:"event"`
 	LastError string       `json:"lastError,omitempty,omitzero"`
@@ -5912,6 +5915,9 @@ type WebhookEvent struct {
 type WebhookGivenUp struct {
 	// At When the event was abandoned.
 	At time.Time `json:"at"`
+
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead, unless plain is true. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. suspended: its organization is suspended. invalid, denied, gone, in-use, wrong-state, too-large, quota, storage-full and failed are the kinds of errors that programs need not distinguish further. The other codes mean what their words say; those that begin with card or payment are about payments by card, and those of steps, such as creating-volume, say what an instance is doing. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
 
 	// Error Why the last attempt failed.
 	Error string `json:"error,omitempty,omitzero"`
@@ -5983,6 +5989,9 @@ type WebhookSpec struct {
 type WebhookStatus struct {
 	// Attempts Number of failed attempts for the next event.
 	Attempts int64 `json:"attempts,omitempty,omitzero"`
+
+	// Cause Why an object is not as its user requested, in a form that programs can show in any language. The text beside it, in reason, lastError or message, may contain details for operators. Callers without the role operator get a sentence about the cause instead, unless plain is true. no-room: no node has enough of what is requested. room-reserved: the free capacity is reserved for instances that have waited longer. no-storage: no storage has room for the volume. node-unavailable: what the object needs is on a node that does not respond. data-lost: its data was on a node that was removed. data-elsewhere: there is capacity, but not where its data is stored. moving: it was being moved when a node failed. not-placed: another object that it belongs to has no place yet. suspended: its organization is suspended. invalid, denied, gone, in-use, wrong-state, too-large, quota, storage-full and failed are the kinds of errors that programs need not distinguish further. The other codes mean what their words say; those that begin with card or payment are about payments by card, and those of steps, such as creating-volume, say what an instance is doing. Not set: a problem of the cluster.
+	Cause Cause `json:"cause,omitempty,omitzero"`
 
 	// Cursor Sequence number of the last event that is delivered or abandoned.
 	Cursor int64 `json:"cursor,omitempty,omitzero"`

@@ -217,7 +217,7 @@ func delivery(w api.Webhook, e api.WebhookEvent) api.WebhookDelivery {
 	case e.Seq > w.Status.Cursor:
 		d.State = api.DeliveryWaiting
 	case given >= 0:
-		d.State, d.LastError = api.DeliveryGivenUp, w.Status.GivenUpEvents[given].Error
+		d.State, d.LastError, d.Cause = api.DeliveryGivenUp, w.Status.GivenUpEvents[given].Error, w.Status.GivenUpEvents[given].Cause
 	case w.Status.GivenUp > int64(len(w.Status.GivenUpEvents)) && (len(w.Status.GivenUpEvents) == 0 || e.Seq < w.Status.GivenUpEvents[0].Seq):
 		d.State = api.DeliveryPast
 	}
@@ -230,7 +230,8 @@ func nextIsRetried(w api.Webhook, l *api.WebhookDeliveryList) *api.WebhookDelive
 		d := &l.Items[i]
 		next := i+1 == len(l.Items) && l.Continue == "" || i+1 < len(l.Items) && l.Items[i+1].State != api.DeliveryWaiting
 		if d.State == api.DeliveryWaiting && next && w.Status.Attempts > 0 {
-			d.State, d.Attempts, d.LastError, d.NextAt = api.DeliveryRetrying, w.Status.Attempts, w.Status.LastError, w.Status.NextAt
+			d.State, d.Attempts, d.NextAt = api.DeliveryRetrying, w.Status.Attempts, w.Status.NextAt
+			d.LastError, d.Cause = w.Status.LastError, w.Status.Cause
 		}
 	}
 	return l

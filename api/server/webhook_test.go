@@ -74,11 +74,11 @@ func TestWebhooks(t *testing.T) {
 	report := func(s api.WebhookStatus) {
 		w.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindWebhook, ID: id, Expect: api.AnyRevision, Data: api.Encode(s)})
 	}
-	report(api.WebhookStatus{Cursor: last.Seq - 1, Attempts: 3, LastError: " no"})
+	report(api.WebhookStatus{Cursor: last.Seq - 1, Attempts: 3, LastError: " no", Cause: api.Cause{Code: api.CauseReceiverUnreachable, Plain: true}})
 	if got := deliveries(); len(got) != 2 || got[0] != "webhook.test Retrying no" || got[1] != "webhook.test Delivered" {
 		t.Errorf("deliveries after failed attempts = %q, want one retrying and one delivered", got)
 	}
-	report(api.WebhookStatus{Cursor: last.Seq, GivenUp: 1, GivenUpEvents: []api.WebhookGivenUp{{Seq: last.Seq, Error: " gone"}}})
+	report(api.WebhookStatus{Cursor: last.Seq, GivenUp: 1, GivenUpEvents: []api.WebhookGivenUp{{Seq: last.Seq, Error: " gone", Cause: api.Cause{Code: api.CauseReceiverUnreachable, Plain: true}}}})
 	if got := deliveries(); got[0] != "webhook.test GivenUp gone" {
 		t.Errorf("deliveries after giving up = %q, want the last one given up", got)
 	}

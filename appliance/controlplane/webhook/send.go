@@ -20,17 +20,17 @@ const (
 	maxAnswer = 16 << 10         // bytes read of a response, so that its connection can be reused
 )
 
-// send sends one event once. The error is meant for the webhook's owner: it contains
+// send sends one event once, and returns why that failed. The reason is meant for the webhook's owner: it contains
 // nothing of the response's body, which may belong to somebody else.
-func send(ctx context.Context, c *http.Client, to string, secrets []string, e api.WebhookEvent, now time.Time) error {
+func send(ctx context.Context, c *http.Client, to string, secrets []string, e api.WebhookEvent, now time.Time) api.Reason {
 	body := e.Body()
 	signature, err := webhooksig.Sign(secrets, e.ID, now, body)
 	if err != nil {
-		return fmt.Errorf("sign the event: %w", err)
+		return api.PlainReason("sign the event: "+err.Error(), api.CauseReceiverSecret, "")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the address is not valid")
+		return api.PlainReason("the address is not valid", api.CauseReceiverAddress, "")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "Basalt-Webhook/1")
@@ -39,15 +39,24 @@ func send(ctx context.Context, c *http.Client, to string, secrets []string, e ap
 	req.Header.Set(webhooksig.HeaderSignature, signature)
 	resp, err := c.Do(req)
 	if err != nil {
-		return outbound.PublicError(err)
+		code := api.CauseReceiverUnreachable
+		if errors.Is(err, outbound.ErrRefused) {
+			code = api.CauseReceiverForbidden
+		}
+		return api.PlainReason(outbound.PublicError(err).Error(), code, "")
 	}
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // only the status matters
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return fmt.Errorf("receiver responded with redirect status %d: use the final address", resp.StatusCode)
+		return responded("receiver responded with redirect status %d: use the final address", api.CauseReceiverRedirect, resp.StatusCode)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return fmt.Errorf("receiver responded with status %d", resp.StatusCode)
+		return responded("receiver responded with status %d", api.CauseReceiverStatus, resp.StatusCode)
 	}
-	return nil
+	return api.Reason{}
+}
+
+// responded returns the reason for a response with a status that is no success.
+func responded(format string, code api.CauseCode, status int) api.Reason {
+	return api.Reason{Text: fmt.Sprintf(format, status), Cause: api.Cause{Code: code, Count: int64(status), Plain: true}}
 }

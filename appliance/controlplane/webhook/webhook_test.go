@@ -212,7 +212,7 @@ func TestReceiverDownForADay(t *testing.T) {
 	if rec.requests < 20 || rec.requests > 60 {
 		t.Errorf("requests in a day = %d, want between 20 and 60", rec.requests)
 	}
-	if len(st.GivenUpEvents) != 5 || st.GivenUpEvents[0].Error != "receiver responded with status 500" || st.GivenUpEvents[0].Event != h.events("org-1")[0].ID {
+	if len(st.GivenUpEvents) != 5 || st.GivenUpEvents[0].Error != "receiver responded with status 500" || st.GivenUpEvents[0].Cause != (api.Cause{Code: api.CauseReceiverStatus, Count: 500, Plain: true}) || st.GivenUpEvents[0].Event != h.events("org-1")[0].ID {
 		t.Errorf("status = %+v, want 5 events given up because of response 500, the oldest first", st)
 	}
 	rec.mu.Lock()
@@ -396,7 +396,7 @@ func TestAddressesOfOthers(t *testing.T) {
 		id := fmt.Sprint("hook-", i)
 		h.until(id+" is refused", func() bool { st := h.status(id); return st.Attempts+st.GivenUp > 0 })
 	}
-	if st := h.status("hook-0"); !strings.Contains(st.LastError+fmt.Sprint(st.GivenUpEvents), outbound.ErrRefused.Error()) {
+	if st := h.status("hook-0"); !strings.Contains(st.LastError+fmt.Sprint(st.GivenUpEvents), outbound.ErrRefused.Error()) || !strings.Contains(fmt.Sprint(st), string(api.CauseReceiverForbidden)) {
 		t.Errorf("status of hook-0 = %+v, want error %q", st, outbound.ErrRefused)
 	}
 	if rec.requests != 0 {

@@ -3,7 +3,6 @@ package webhook
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -96,7 +95,7 @@ func (w *worker) step(ctx context.Context) (time.Duration, error) {
 	}
 	now = w.d.o.Now().UTC()
 	st = afterAttempt(w.id, st, e, failed, now)
-	if failed == nil && now.Sub(w.savedAt) < saveEvery {
+	if failed == (api.Reason{}) && now.Sub(w.savedAt) < saveEvery {
 		return 0, nil
 	}
 	return 0, w.saveStatus(ctx)
@@ -122,7 +121,7 @@ func (w *worker) next(ctx context.Context, h api.Webhook) (api.WebhookEvent, boo
 	}
 }
 
-func (w *worker) send(ctx context.Context, h api.Webhook, e api.WebhookEvent) error {
+func (w *worker) send(ctx context.Context, h api.Webhook, e api.WebhookEvent) api.Reason {
 	now := w.d.o.Now()
 	known := map[string]string{}
 	var secrets []string
@@ -135,7 +134,7 @@ func (w *worker) send(ctx context.Context, h api.Webhook, e api.WebhookEvent) er
 			var err error
 			if plain, err = w.d.o.Open(ctx, k.Secret); err != nil {
 				w.d.o.Log.Error("decrypt secret of webhook failed", "id", w.id, "error", err)
-				return errors.New("the secret of the webhook cannot be decrypted: rotate it")
+				return api.PlainReason("the secret of the webhook cannot be decrypted: rotate it", api.CauseReceiverSecret, "")
 			}
 		}
 		known[k.Secret] = plain

@@ -30,3 +30,20 @@ test('webhooks are deleted after a confirmation', async () => {
   await userEvent.click(within(dialog).getByRole('button', { name: 'Delete' }));
   await waitFor(() => expect(asked).toEqual([{ method: 'DELETE', path: 'webhooks/old', body: undefined }]));
 });
+
+test('why a delivery failed is shown in the reader’s words', async () => {
+  const status = { attempts: 2, lastError: 'receiver responded with status 503' };
+  const cause = { code: 'receiver-status', count: 503, plain: true };
+  const hook = { kind: 'Webhook', meta: { id: 'w', name: 'w', revision: 1 }, spec: { url: 'https://w.example' } };
+  const event = { id: 'e', type: 'instance.failed', timestamp: '2026-03-01T00:00:00Z' };
+  const items = [{ event, state: 'Retrying', ...status, cause }];
+  answering({ 'webhooks/w': { ...hook, status: { ...status, cause } }, 'webhooks/w/deliveries': { items } });
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <Webhooks id="w" />
+    </QueryClientProvider>,
+  );
+  await screen.findByText('instance.failed');
+  expect(screen.getAllByText('The receiver responded with status 503.')).toHaveLength(2);
+  expect(screen.queryByText(/^receiver responded/)).toBeNull();
+});

@@ -5,11 +5,13 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { deleteWebhook, testWebhook, useDeliveries, useWebhook, type Delivery, type Webhook } from '../api/webhooks';
 import { useText } from '../i18n';
+import { told } from '../lib/cause';
 import { stateOf, type WebhookState } from '../lib/webhook';
 import { Copyable } from '../parts/copyable';
 import { ErrorAlert } from '../parts/error';
 import { Empty, ObjectList, useListing, usePages, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
+import { Note } from '../parts/told';
 import { ToneLabel, type Tone } from '../parts/tone';
 import { Time } from '../parts/time';
 import { collections } from '../api/collection';
@@ -32,7 +34,7 @@ function State({ webhook: w }: { webhook: Webhook }) {
         tone={tones[state]}
         text={t(`hook.${state}`, { n: (state === 'retrying' ? w.status?.attempts : w.status?.givenUp) ?? 0 })}
       />{' '}
-      <span className="basalt-note">{w.status?.lastError}</span>
+      <Note of={told(w.status?.lastError, w.status?.cause)} />
     </div>
   );
 }
@@ -99,8 +101,7 @@ function One({ id }: { id: string }) {
       title: t('common.state'),
       cell: (d) => (
         <div>
-          <ToneLabel tone={became[d.state]} text={t(`hook.${d.state}`)} />{' '}
-          <span className="basalt-note">{d.lastError}</span>
+          <ToneLabel tone={became[d.state]} text={t(`hook.${d.state}`)} /> <Note of={told(d.lastError, d.cause)} />
         </div>
       ),
     },

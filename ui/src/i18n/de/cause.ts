@@ -82,6 +82,14 @@ export const cause = {
   'cause.shutting-down': 'Wartet, bis das Gastsystem heruntergefahren ist',
   'cause.powering-off': 'Wird ausgeschaltet',
   'cause.removing': 'Die virtuelle Maschine wird entfernt',
+  'cause.receiver-status': 'Der Empfänger hat mit dem Status {n} geantwortet.',
+  'cause.receiver-redirect':
+    'Der Empfänger hat mit dem Weiterleitungsstatus {n} geantwortet. Geben Sie die endgültige Adresse ein.',
+  'cause.receiver-unreachable': 'Der Empfänger ist nicht erreichbar.',
+  'cause.receiver-forbidden': 'An diese Adresse dürfen keine Ereignisse gesendet werden.',
+  'cause.receiver-address': 'Die Adresse ist nicht gültig.',
+  'cause.receiver-secret':
+    'Das Ereignis kann nicht mit dem Geheimnis des Webhooks signiert werden. Erneuern Sie das Geheimnis.',
   'cause.card-declined': 'Die Zahlungskarte wurde abgelehnt.',
   'cause.card-funds': 'Die Zahlungskarte ist nicht ausreichend gedeckt.',
   'cause.card-expired': 'Die Zahlungskarte ist abgelaufen.',
