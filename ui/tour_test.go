@@ -200,7 +200,7 @@ func (w *tour) machines() {
 		m := tourModels[at.node%len(tourModels)]
 		status := api.InstanceStatus{Phase: phases[i%len(phases)]}
 		if status.Phase == api.InstanceFailed {
-			status.LastError, status.Cause = "qemu exited: guest memory cannot be allocated", api.Cause{Code: "internal"}
+			status.LastError, status.Cause = "qemu exited: guest memory cannot be allocated", api.Cause{Code: api.CauseFailed}
 		}
 		meta := func(c api.Command, of customer) api.Command {
 			c.Organization, c.Project = of.org, of.project

@@ -79,7 +79,7 @@ test('causes and hardware checks have the reader’s words', () => {
     cause: { code: 'suspended', plain: true },
     reason: said('unpaid'),
   });
-  expect(messageIn(german, pending)).toContain('(Läuft nicht, solange die Organisation gesperrt ist. (unpaid))');
+  expect(messageIn(german, pending)).toMatch(/\. Läuft nicht, solange die Organisation gesperrt ist\. \(unpaid\)$/);
   const worn = alert({
     code: 'node.hardware',
     params: { variant: 'node.hardware-worse', names: ['disks'], advice: 'Go.' },

@@ -1,6 +1,6 @@
 // The words for an alert: what is wrong, and what to do.
 import { type Alert } from './alert';
-import { tellIn, told, type Told } from './cause';
+import { tellIn, told } from './cause';
 import { formatBytes, formatPercent, formatTime } from './format';
 import type { Key, Translation } from '../i18n';
 
@@ -58,8 +58,9 @@ const sentence = (text: string, detail: string) => (detail ? `${text} (${detail}
 export function messageIn(words: Translation, a: Alert): string {
   const problem = has(a, words);
   if (!problem) return tellIn(words, told(a.message), true);
-  const reason: Told = told(a.reason, a.cause);
-  return sentence(words.t(textOf(problem), valuesIn(words, a)), tellIn(words, reason, true));
+  const reason = told(a.reason, a.cause);
+  const [text, why] = [words.t(textOf(problem), valuesIn(words, a)), tellIn(words, reason, true)];
+  return why === reason.text ? sentence(text, why) : `${text} ${why}`;
 }
 
 /** adviceIn returns what to do in a language, with what the component that noticed the problem recommends. */

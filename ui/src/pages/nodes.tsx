@@ -50,15 +50,18 @@ function Cards({ nodes }: { nodes: Node[] }) {
   const { t } = useText();
   const [objects, gpus, instances] = [usePools(), useGpus(), useInstances({ limit: mostInstances })];
   const items = gpus.data?.items ?? [];
+  const many = items.length > mostCards;
   return (
     <div className="basalt-stack">
-      <Title headingLevel="h2" size="lg">
-        {t('gpu.title')}
-      </Title>
+      {!many && (
+        <Title headingLevel="h2" size="lg">
+          {t('gpu.title')}
+        </Title>
+      )}
       <ErrorAlert error={gpus.error ?? instances.error} />
       {instances.data?.continue && <p className="basalt-note">{t('gpu.more', { n: mostInstances })}</p>}
       {gpus.data && items.length === 0 && <Empty title={t('gpu.none')} help={t('gpu.noneHelp')} icon={MicrochipIcon} />}
-      {items.length > mostCards ? (
+      {many ? (
         <GpuMap
           nodes={nodes}
           cards={pools(objects.data?.items ?? [], items, instances.data?.items ?? []).flatMap((p) => p.cards)}

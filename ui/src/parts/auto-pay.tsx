@@ -59,7 +59,7 @@ export function AutoPayCard({ organization }: { organization: string | undefined
             )}
             <div>
               <Button variant="secondary" onClick={() => setOpen(true)}>
-                {t('autopay.change')}
+                {t(pays.enabled ? 'autopay.edit' : 'autopay.change')}
               </Button>
             </div>
             {open && <Dialog organization={organization} was={pays} onClose={() => setOpen(false)} />}

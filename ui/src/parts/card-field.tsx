@@ -1,6 +1,7 @@
 // A field for the payment card that is charged automatically.
 import { saved, useCards } from '../api/cards';
 import { useText } from '../i18n';
+import { brandName } from '../lib/brand-name';
 import { SelectField } from './text-field';
 
 interface Props {
@@ -26,7 +27,10 @@ export function CardField({ id, organization, value, onChange }: Props) {
         ['', t('topup.cardDefault')],
         ...saved(cards.data?.items).map((c): [string, string] => [
           c.meta.id ?? '',
-          t('card.ending', { brand: c.status?.brand || t('card.brand'), digits: c.status?.lastDigits ?? '' }),
+          t('card.ending', {
+            brand: brandName(c.status?.brand) || t('card.brand'),
+            digits: c.status?.lastDigits ?? '',
+          }),
         ]),
       ]}
     />

@@ -83,7 +83,7 @@ test('another card is made the default, and one is removed', async () => {
   answers['DELETE /v1/cards/card-1'] = card('card-1', '4242', false);
   const user = userEvent.setup();
   show(<PaymentMethods organization={organization} />);
-  expect(await screen.findByText(/visa ending 4242/)).toHaveTextContent('expires 04/2031 Default');
+  expect(await screen.findByText(/Visa ending 4242/)).toHaveTextContent('expires 04/2031 Default');
   await user.click(screen.getByRole('button', { name: 'Set the payment card ending 1881 as default' }));
   await vi.waitFor(() => expect(sent).toMatchObject([{ method: 'POST', path: '/v1/cards/card-2/default' }]));
   await user.click(screen.getByRole('button', { name: 'Remove the payment card ending 4242' }));

@@ -6,6 +6,7 @@ import { deleteCard, useAddCard, useCards, useDefaultCard, type PaymentCard } fr
 import { useWallet } from '../api/queries';
 import { useText, type Key } from '../i18n';
 import { told } from '../lib/cause';
+import { brandName } from '../lib/brand-name';
 import { AutoPayCard } from './auto-pay';
 import { Confirm } from './confirm';
 import { ErrorAlert } from './error';
@@ -98,7 +99,7 @@ function CardItem({ card: c, organization }: { card: PaymentCard; organization: 
     );
   return (
     <li>
-      {t('card.ending', { brand: s?.brand || t('card.brand'), digits })},{' '}
+      {t('card.ending', { brand: brandName(s?.brand) || t('card.brand'), digits })},{' '}
       {t('card.expires', { month: String(s?.expiryMonth).padStart(2, '0'), year: String(s?.expiryYear) })}{' '}
       {s?.default ? (
         <Label color="blue">{t('card.default')}</Label>

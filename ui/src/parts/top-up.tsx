@@ -66,7 +66,7 @@ export function TopUpCard({ organization, currency }: { organization: string | u
             )}
             <div>
               <Button variant="secondary" onClick={() => setOpen(true)}>
-                {t('topup.change')}
+                {t(top.enabled ? 'topup.edit' : 'topup.change')}
               </Button>
             </div>
             {open && (

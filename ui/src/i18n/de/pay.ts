@@ -62,6 +62,7 @@ export const pay: Record<keyof typeof en, string> = {
   'topup.card': 'Zahlungskarte',
   'topup.cardDefault': 'Die Standardkarte',
   'topup.change': 'Aufladung einrichten',
+  'topup.edit': 'Aufladung ändern',
   'topup.failed': 'Die letzte Belastung fand nicht statt',
   'topup.state.Off': 'Aus',
   'topup.state.Ready': 'Ein',
@@ -78,6 +79,7 @@ export const pay: Record<keyof typeof en, string> = {
   'autopay.consentBy': 'Zugestimmt von',
   'autopay.consentAt': 'Zugestimmt am',
   'autopay.change': 'Automatische Zahlung einrichten',
+  'autopay.edit': 'Automatische Zahlung ändern',
   'autopay.failed': 'Die Zahlungskarte konnte nicht mit der Rechnung {number} belastet werden',
   'autopay.again': 'Die Zahlungskarte wird am {at} noch einmal belastet.',
   'autopay.notAgain':

@@ -1,7 +1,7 @@
 // All nodes with their GPUs, coloured by the chosen figure. Each cell also shows the number, so that colour is not
 // the only sign; arrow keys move between cells.
 import { Card, CardBody, CardFooter, CardHeader, CardTitle } from '@patternfly/react-core';
-import { useState, type KeyboardEvent } from 'react';
+import { useState, type KeyboardEvent, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useText } from '../../i18n';
 import { stepOf, type Heat } from '../../lib/heat';
@@ -37,7 +37,15 @@ function Cell({ card: c, by, first }: { card: CardFigures; by: Heat; first: bool
   );
 }
 
-export function GpuMap({ nodes, cards, error }: { nodes: Node[]; cards: CardFigures[]; error: unknown }) {
+interface Props {
+  nodes: Node[];
+  cards: CardFigures[];
+  error: unknown;
+  /** Links to pages that show more. */
+  children?: ReactNode;
+}
+
+export function GpuMap({ nodes, cards, error, children }: Props) {
   const { t } = useText();
   const [by, choose] = useState<Heat>('allocated');
   const first = nodes.flatMap((n) => cards.filter((c) => c.gpu.status?.node === n.meta.id))[0];
@@ -76,9 +84,7 @@ export function GpuMap({ nodes, cards, error }: { nodes: Node[]; cards: CardFigu
         </ul>
         <HeatScale by={by} />
       </CardBody>
-      <CardFooter className="basalt-actions">
-        <Link href="/pools">{t('pool.title')}</Link> <Link href="/nodes">{t('node.title')}</Link>
-      </CardFooter>
+      {children && <CardFooter className="basalt-actions">{children}</CardFooter>}
     </Card>
   );
 }

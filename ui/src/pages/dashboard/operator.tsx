@@ -1,11 +1,14 @@
 // The cluster at a glance: alerts, the use of its GPUs, and free capacity.
+import { Link } from 'wouter';
 import { usePools, useGpus, useInstances, useNodes, mostInstances } from '../../api/queries';
+import { useText } from '../../i18n';
 import { pools } from '../../lib/pool';
 import { WorstAlerts } from './alerts';
 import { CapacityCard } from './capacity';
 import { GpuMap } from './gpu-map';
 
 export function OperatorCards() {
+  const { t } = useText();
   const [objects, gpus, nodes, instances] = [
     usePools(),
     useGpus(),
@@ -21,7 +24,9 @@ export function OperatorCards() {
       <WorstAlerts />
       {(error ?? there) && (
         <div className="basalt-split">
-          <GpuMap nodes={nodes.data?.items ?? []} cards={cards} error={error} />
+          <GpuMap nodes={nodes.data?.items ?? []} cards={cards} error={error}>
+            <Link href="/pools">{t('pool.title')}</Link> <Link href="/nodes">{t('node.title')}</Link>
+          </GpuMap>
           <CapacityCard cards={cards} />
         </div>
       )}
