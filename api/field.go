@@ -46,31 +46,14 @@ func StateOf(o Object) string {
 // instanceState is InstancePhaseOf, but decodes only the fields that it depends on,
 // since lists call it for every instance. Fields that cannot be decoded count as empty.
 func instanceState(o Object) InstancePhase {
-	var a InstanceAssignment
-	var s InstanceStatus
-	rawjson.Members(o.Assignment, func(name, value []byte) bool {
-		switch string(name) {
-		case "node":
-			a.Node = NodeID(textOf(value))
-		case "epoch":
-			a.Epoch, _ = strconv.ParseInt(string(value), 10, 64)
-		case "nodeLost":
-			a.NodeLost = string(value) == "true"
-		}
-		return true
-	})
-	rawjson.Members(o.Status, func(name, value []byte) bool {
-		switch string(name) {
-		case "node":
-			s.Node = NodeID(textOf(value))
-		case "epoch":
-			s.Epoch, _ = strconv.ParseInt(string(value), 10, 64)
-		case "phase":
-			s.Phase = InstancePhase(textOf(value))
-		}
-		return true
-	})
-	return InstancePhaseOf(Instance{Meta: o.Meta, Assignment: a, Status: s})
+	text := func(part json.RawMessage, name string) string { return textOf(rawjson.Member(part, name)) }
+	epoch := func(part json.RawMessage) int64 {
+		n, _ := strconv.ParseInt(string(rawjson.Member(part, "epoch")), 10, 64)
+		return n
+	}
+	return InstancePhaseOf(Instance{Meta: o.Meta,
+		Assignment: InstanceAssignment{Node: NodeID(text(o.Assignment, "node")), Epoch: epoch(o.Assignment), NodeLost: string(rawjson.Member(o.Assignment, "nodeLost")) == "true"},
+		Status:     InstanceStatus{Node: NodeID(text(o.Status, "node")), Epoch: epoch(o.Status), Phase: InstancePhase(text(o.Status, "phase"))}})
 }
 
 // FieldOf returns the value of a field of the object's kind: a string, bool,
